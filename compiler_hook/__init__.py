@@ -1,0 +1,1 @@
+"""Where PyTorch meets the placement decision: frontend, lowering, outlining, code generation, runtime, CLI."""

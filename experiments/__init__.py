@@ -1,0 +1,1 @@
+"""Workloads, corpus, labels, training, evaluation, comparison."""
