@@ -1,0 +1,55 @@
+"""The only place that runs MLIR pass pipelines, and what to say when one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch_mlir import ir
+from torch_mlir.passmanager import PassManager
+
+from torch_pim.compiler_hook.errors import LoweringError
+
+
+def run_passes(module: ir.Module, pipeline: str, purpose: str) -> None:
+    """Runs `pipeline` (without the enclosing builtin.module) in place; LoweringError carries a reproducible command."""
+    text = f"builtin.module({pipeline})"
+    with module.context as context:
+        # Some passes emit an error without failing, which ends in a native assertion later.
+        context.emit_error_diagnostics = True
+        try:
+            PassManager.parse(text).run(module.operation)
+        except Exception as error:
+            raise LoweringError(
+                f"{purpose} failed: {first_error(str(error))}\n"
+                f"reproduce: save the input module and run torch_mlir.passmanager.PassManager.parse({text!r}).run(module)"
+            ) from error
+
+
+def first_error(message: str) -> str:
+    """The first diagnostic of an MLIR error, without its trail."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return next((line for line in lines if "error:" in line), lines[0] if lines else "no diagnostic")
+
+
+def functions(module: ir.Module) -> Iterator[ir.OpView]:
+    """The module's func.func operations that have a body."""
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and op.operation.regions[0].blocks:
+            yield op
+
+
+def entry_block(function: ir.OpView) -> ir.Block:
+    return function.operation.regions[0].blocks[0]
+
+
+def walk(root: ir.Operation, *names: str) -> list[ir.Operation]:
+    """Operations below (and including) `root` with one of the names, or all of them, in pre-order."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if not names or op.name in names:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found

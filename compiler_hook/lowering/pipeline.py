@@ -1,0 +1,66 @@
+"""The order of all lowering steps. Bump LOWERING_VERSION whenever the nests of any model may change."""
+
+from __future__ import annotations
+
+from torch_mlir import ir
+
+from torch_pim.compiler_hook.lowering.fusion import fuse_elementwise
+from torch_pim.compiler_hook.lowering.linalg_form import private_initial_values, reductions_innermost
+from torch_pim.compiler_hook.lowering.passes import functions, run_passes
+from torch_pim.compiler_hook.lowering.residue import wrap_residue
+from torch_pim.compiler_hook.lowering.sibling_fusion import fuse_siblings
+
+LOWERING_VERSION = 1
+"""Covers elementwise fusion, loop order and the sibling fusion rule."""
+
+_TORCH_BACKEND = (
+    "func.func(torch-match-quantized-custom-ops),torchdynamo-export-to-torch-backend-pipeline{extra-library=}"
+)
+_LINALG = "torch-backend-to-linalg-on-tensors-backend-pipeline"
+_GENERALISE = (
+    "func.func(refback-generalize-tensor-pad,refback-generalize-tensor-concat),canonicalize,"
+    "func.func(linalg-generalize-named-ops),canonicalize,cse"
+)
+_BUFFERIZE = (
+    "one-shot-bufferize{allow-unknown-ops=true bufferize-function-boundaries "
+    "function-boundary-type-conversion=identity-layout-map},"
+    "func.func(tm-tensor-bufferize),refback-mlprogram-bufferize,canonicalize,cse"
+)
+_LOOPS = (
+    "func.func(refback-munge-memref-copy,tm-tensor-to-loops,convert-linalg-to-parallel-loops),canonicalize,cse"
+)
+
+
+def torch_to_linalg(module: ir.Module) -> None:
+    """Torch dialect (as imported from an FX graph) to linalg-on-tensors, in place."""
+    run_passes(module, _TORCH_BACKEND, "torch dialect to backend contract")
+    run_passes(module, _LINALG, "torch dialect to linalg-on-tensors")
+
+
+def linalg_to_loops(module: ir.Module) -> None:
+    """Linalg-on-tensors to canonical loops, in place.
+
+    Afterwards every function body holds buffer management, index arithmetic, views, top-level `scf.parallel` nests
+    without results, and residue runs wrapped in `scf.execute_region`. Function arguments are never written.
+    """
+    module.context.allow_unregistered_dialects = True
+    run_passes(module, _GENERALISE, "linalg generalisation")
+    fuse_elementwise(module)
+    reductions_innermost(module)
+    private_initial_values(module)
+    _protect_arguments(module)
+    run_passes(module, _BUFFERIZE, "bufferization")
+    run_passes(module, _LOOPS, "linalg to loops")
+    for function in functions(module):
+        fuse_siblings(function)
+        wrap_residue(function)
+
+
+def _protect_arguments(module: ir.Module) -> None:
+    """Bufferization writes into arguments unless told otherwise; a caller's tensor must keep its value."""
+    for function in functions(module):
+        operation = function.operation
+        count = len(operation.regions[0].blocks[0].arguments)
+        with module.context, ir.Location.unknown():
+            attributes = ir.DictAttr.get({"bufferization.writable": ir.BoolAttr.get(False)})
+            operation.attributes["arg_attrs"] = ir.ArrayAttr.get([attributes] * count)
