@@ -1,0 +1,1 @@
+"""Set-associative caches, DRAM rows and vaults under a trace of addresses."""
