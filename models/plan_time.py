@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ def plan_time(
         if any(side_of(reader) != producer for reader in edge.readers):
             flushes.append(edge.host_ns if producer == "host" else edge.device_ns)
     path: list[Side] = ["host", *sides, "host"]
-    switches = sum(a != b for a, b in zip(path, path[1:], strict=False))
+    switches = sum(a != b for a, b in itertools.pairwise(path))
     execution_ns, flush_ns = math.fsum(execution), math.fsum(flushes)
     switch_ns = switches * problem.device.switch_ns
     return PlanTime(

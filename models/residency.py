@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -51,7 +52,7 @@ def sides_by_advantage(
         return HOST if call == OUTSIDE else nodes[call]
 
     path = [OUTSIDE, *range(len(nodes)), OUTSIDE]
-    for before, after in zip(path, path[1:], strict=False):
+    for before, after in itertools.pairwise(path):
         graph.charge_either_way(node_of(before), node_of(after), problem.device.switch_ns)
     for edge in flush_edges(problem, flush):
         readers = [node_of(reader) for reader in edge.readers]

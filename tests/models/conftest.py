@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import pytest
+
 from torch_pim.features.machines import DeviceSpec, HostSpec
 from torch_pim.features.nest import Access, Buffer, Loop, LoopNest, Operation
 from torch_pim.features.placement import BufferVersion, NestCall, PlacementProblem

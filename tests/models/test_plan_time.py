@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
+
 from torch_pim.features.placement import BufferVersion, PlacementProblem
 from torch_pim.models.errors import PlacementError
 from torch_pim.models.plan_time import IsolatedTimes, plan_time

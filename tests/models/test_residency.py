@@ -6,6 +6,7 @@ from itertools import product
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from torch_pim.features.placement import BufferVersion
 from torch_pim.models.errors import PlacementError
 from torch_pim.models.plan_time import IsolatedTimes, plan_time

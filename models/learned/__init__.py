@@ -1,0 +1,1 @@
+"""Learned models at compile time: their inputs, evaluation, bundles and guards. Nothing here trains."""
