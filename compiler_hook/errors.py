@@ -33,3 +33,7 @@ class DeviceError(TorchPimError):
 
 class RegistryError(TorchPimError):
     """A plug-in is missing, or two providers claim one name."""
+
+
+class NestAssertionError(TorchPimError, RuntimeError):
+    """An assertion of a nest failed while it ran, e.g. an index that is out of range; its outputs are incomplete."""
