@@ -1,0 +1,1 @@
+"""Versioned corpora of loop nests to label, built from operator families and small networks."""

@@ -1,0 +1,1 @@
+"""Operator families of the corpus, one module per kind of kernel."""
