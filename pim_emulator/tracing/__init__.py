@@ -1,0 +1,1 @@
+"""Addresses of the loads and stores that compiled nests make."""
