@@ -19,12 +19,6 @@ _VECTOR = re.compile(r"vector<(?P<sizes>(?:\d+x)+)(?P<element>\w+)>")
 _UNTRACED = ("llvm.intr.mem", "llvm.intr.masked", "llvm.intr.vp", "llvm.atomicrmw", "llvm.cmpxchg")
 
 
-def erase_assertions(module: ir.Module) -> None:
-    """Drops `cf.assert`: traced buffers hold made-up data, and a failed assertion would end the trace early."""
-    for assertion in walk(module.operation, "cf.assert"):
-        assertion.erase()
-
-
 def instrument(module: ir.Module, recorder: TraceRecorder) -> int:
     """Adds the recording of `address << 16 | bytes << 1 | is_write` before each access, in place.
 
