@@ -1,0 +1,1 @@
+"""The `torch-pim` command: a thin shell over the rooms."""
