@@ -95,3 +95,11 @@ def concrete(value: Extent) -> int:
     if isinstance(value, int):
         return value
     raise UnboundSymbolError(f"extent {value} is symbolic; call LoopNest.at(bindings) first")
+
+
+def divide_exactly(value: Extent, divisor: int) -> Extent | None:
+    """The quotient where every coefficient is a multiple of the divisor; else None."""
+    terms = _terms(value)
+    if divisor == 0 or any(coefficient % divisor for coefficient in terms.values()):
+        return None
+    return _normal({names: coefficient // divisor for names, coefficient in terms.items()})

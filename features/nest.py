@@ -36,6 +36,8 @@ class Loop:
     """Number of iterations."""
     parent: int
     """Index of the enclosing loop, NO_LOOP for an outermost one."""
+    estimated: bool = False
+    """True where `trip` is a stand-in, because the real count varies or depends on data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,10 @@ class Access:
     """False where the address is no linear function of the loop counters (floor division, remainder)."""
     probability: float = 1.0
     """Share of iterations that execute it (0.5 per side of a two-sided branch)."""
+    byte_offset: Extent = 0
+    """Distance in bytes from the first recorded access of the same buffer, all loop counters at zero."""
+    indirect_loops: tuple[int, ...] = ()
+    """For an indirect access, the loops that the loaded part of its address varies with, ascending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One memory operand of the nest."""
+    """One memory operand of the nest. The memref parameters come first, in order, then local allocations."""
 
     element_type: str
     shape: tuple[Extent, ...]
@@ -100,12 +106,20 @@ class LoopNest:
 
     def at(self, bindings: Mapping[str, int]) -> LoopNest:
         """Concrete copy with every symbolic extent replaced; raises UnboundSymbolError."""
-        value = lambda x: evaluate(x, bindings)  # noqa: E731
+
+        def value(extent: Extent) -> int:
+            return evaluate(extent, bindings)
+
         return replace(
             self,
             loops=tuple(replace(loop, trip=max(0, value(loop.trip))) for loop in self.loops),
             accesses=tuple(
-                replace(a, byte_strides=tuple((loop, value(s)) for loop, s in a.byte_strides)) for a in self.accesses
+                replace(
+                    a,
+                    byte_strides=tuple((loop, value(s)) for loop, s in a.byte_strides if value(s)),
+                    byte_offset=value(a.byte_offset),
+                )
+                for a in self.accesses
             ),
             buffers=tuple(
                 replace(b, shape=tuple(value(s) for s in b.shape), nbytes=value(b.nbytes)) for b in self.buffers
@@ -119,6 +133,7 @@ class LoopNest:
         for loop in self.loops:
             found |= symbols_of(loop.trip)
         for access in self.accesses:
+            found |= symbols_of(access.byte_offset)
             for _, stride in access.byte_strides:
                 found |= symbols_of(stride)
         for buffer in self.buffers:
@@ -156,4 +171,15 @@ class LoopNest:
         return hashlib.sha256(json.dumps(structure, sort_keys=True, default=str).encode()).hexdigest()
 
 
-__all__ = ["ELEMENT_BYTES", "NO_LOOP", "OPERATION_KINDS", "Access", "Buffer", "Loop", "LoopNest", "NestKind", "Operation", "Polynomial"]
+__all__ = [
+    "ELEMENT_BYTES",
+    "NO_LOOP",
+    "OPERATION_KINDS",
+    "Access",
+    "Buffer",
+    "Loop",
+    "LoopNest",
+    "NestKind",
+    "Operation",
+    "Polynomial",
+]

@@ -41,7 +41,7 @@ class NestCall:
 
 @dataclass(frozen=True, slots=True)
 class PlacementProblem:
-    """All that a policy may know: concrete nests, their order, data flow, profiles and machines. No label, no emulator."""
+    """All that a policy may know: concrete nests, their order, data flow, profiles, machines. No label, no emulator."""
 
     nests: tuple[LoopNest, ...]
     calls: tuple[NestCall, ...]
@@ -54,7 +54,9 @@ class PlacementProblem:
 
     def __post_init__(self) -> None:
         if len(self.profiles) != len(self.nests):
-            raise ValueError(f"{len(self.profiles)} profiles for {len(self.nests)} nests: expected one (or None) per nest")
+            raise ValueError(
+                f"{len(self.profiles)} profiles for {len(self.nests)} nests: expected one (or None) per nest"
+            )
 
 
 @dataclass(frozen=True, slots=True)

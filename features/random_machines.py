@@ -1,4 +1,4 @@
-"""Randomised hosts and devices for training: what a model must have seen to be right about a machine that it has not."""
+"""Randomised hosts and devices for training, so that a model is not lost on a machine that it has never seen."""
 
 from __future__ import annotations
 
@@ -145,8 +145,8 @@ def _device(generator: np.random.Generator, tag: str, cores: tuple[int, ...]) ->
         l1_ways=8,
         l1_latency_cycles=real("l1_latency_cycles"),
         dram_hit_ns=hit,
-        dram_closed_ns=hit + step,
-        dram_conflict_ns=hit + 2 * step,
+        dram_closed_ns=_four_digits(hit + step),
+        dram_conflict_ns=_four_digits(hit + 2 * step),
         vaults=pick("vaults"),
         vault_bandwidth_gb_s=real("vault_bandwidth_gb_s"),
         bandwidth_efficiency=real("bandwidth_efficiency"),
@@ -179,9 +179,14 @@ def _log_choice(generator: np.random.Generator, counts: tuple[int, ...]) -> int:
 def _log_uniform(generator: np.random.Generator, ranges: Mapping[str, tuple[float, float]]) -> Callable[[str], float]:
     def draw(field: str) -> float:
         low, high = ranges[field]
-        return math.exp(generator.uniform(math.log(low), math.log(high)))
+        return _four_digits(math.exp(generator.uniform(math.log(low), math.log(high))))
 
     return draw
+
+
+def _four_digits(value: float) -> float:
+    """Rounded, so that the last bit of a mathematics library cannot change a specification's digest."""
+    return float(f"{value:.4g}")
 
 
 def _menu(generator: np.random.Generator, menus: Mapping[str, tuple[int, ...]]) -> Callable[[str], int]:

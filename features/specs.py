@@ -67,7 +67,7 @@ def _find(name_or_path: str | Path, folder: str) -> Path:
     if text not in names:
         kind = folder.removesuffix("s")
         raise SpecError(
-            f"unknown {kind} {text!r}{_close(text, names)}; expected one of {', '.join(names)}, or a path to a .toml file"
+            f"unknown {kind} {text!r}{_close(text, names)}; expected one of {', '.join(names)}, or a .toml file"
         )
     return PRESETS / folder / f"{text}.toml"
 
