@@ -51,22 +51,31 @@ class _Nest:
 def fuse_siblings(function: ir.OpView) -> int:
     """Fuses neighbours in the function's entry block in place; returns how many pairs were fused."""
     fused = 0
-    previous: _Nest | None = None
+    adjacent: list[_Nest] = []
     for view in list(entry_block(function).operations):
         op = view.operation
         if op.name != "scf.parallel":
-            if previous is not None and not _move_before(op, previous.op):
-                previous = None
+            adjacent = _keep_adjacent(op, adjacent)
             continue
-        current = _analyse(op)
-        if previous is not None and current is not None:
-            rank = _common_rank(previous, current)
-            if rank is not None:
-                previous = _analyse(_merge(previous, current, rank))
-                fused += 1
-                continue
-        previous = current
+        nest = _analyse(op)
+        if nest is None:
+            adjacent = []
+            continue
+        adjacent.append(nest)
+        # A fill joins its consumer first; the pair may then join what came before the fill.
+        while len(adjacent) > 1 and (rank := _common_rank(adjacent[-2], adjacent[-1])) is not None:
+            merged = _analyse(_merge(adjacent[-2], adjacent[-1], rank))
+            fused += 1
+            adjacent[-2:] = [] if merged is None else [merged]
     return fused
+
+
+def _keep_adjacent(op: ir.Operation, adjacent: list[_Nest]) -> list[_Nest]:
+    """Moves a pure operation above as many nests as it may; returns those that stay neighbours of what follows."""
+    for position, nest in enumerate(adjacent):
+        if _move_before(op, nest.op):
+            return adjacent[position:]
+    return []
 
 
 def _move_before(op: ir.Operation, target: ir.Operation) -> bool:

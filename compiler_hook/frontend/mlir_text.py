@@ -1,0 +1,32 @@
+"""Linalg-on-tensors modules that come as MLIR text or objects from other front ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch_mlir import ir
+
+from torch_pim.compiler_hook.errors import FrontendError
+from torch_pim.compiler_hook.frontend.graph_import import new_context
+from torch_pim.compiler_hook.lowering.passes import first_error
+
+
+def parse_linalg(source: str | Path | ir.Module) -> ir.Module:
+    """A private copy of a module given as text, as a path of a `.mlir` file, or as an object.
+
+    Raises FrontendError with the position of the first syntax error.
+    """
+    if isinstance(source, ir.Module):
+        text, origin = str(source), "module"
+    elif isinstance(source, Path):
+        if not source.is_file():
+            raise FrontendError(f"{source}: no such file; expected a linalg-on-tensors .mlir file")
+        text, origin = source.read_text(), str(source)
+    else:
+        text, origin = source, "module text"
+    context = new_context()
+    with context:
+        try:
+            return ir.Module.parse(text)
+        except ir.MLIRError as error:
+            raise FrontendError(f"{origin}: not valid MLIR: {first_error(str(error))}") from error

@@ -1,0 +1,284 @@
+"""A Program at concrete argument layouts: every size known, every nest call bound to buffers.
+
+This is what placement decides over and what the runtime carries out. It needs no memory, so it also serves plan-only
+mode, where a model of any size is planned from shapes alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from torch_pim.compiler_hook.errors import LoweringError, ShapeError
+from torch_pim.compiler_hook.outline import layout as layouts
+from torch_pim.compiler_hook.outline.layout import Layout
+from torch_pim.compiler_hook.outline.nest_function import (
+    ConcreteNest,
+    ConcreteParameter,
+    MemRefParameter,
+    ScalarParameter,
+)
+from torch_pim.compiler_hook.outline.program import (
+    Allocate,
+    Check,
+    Compute,
+    Dimension,
+    GlobalTensor,
+    Invoke,
+    LoadScalar,
+    Operand,
+    Program,
+    Slot,
+    StoreScalar,
+    View,
+)
+from torch_pim.compiler_hook.outline.scalar_ops import compute
+from torch_pim.features.nest import ELEMENT_BYTES
+
+Number = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class RootBuffer:
+    """One allocation. Parameters keep the caller's memory; constants carry their data."""
+
+    kind: Literal["parameter", "temporary", "constant"]
+    element_type: str
+    elements: int
+    parameter: int = -1
+    data: bytes = b""
+
+    @property
+    def nbytes(self) -> int:
+        return self.elements * ELEMENT_BYTES[self.element_type]
+
+
+@dataclass(frozen=True, slots=True)
+class BufferView:
+    root: int
+    layout: Layout
+    element_type: str
+
+    @property
+    def nbytes(self) -> int:
+        return self.layout.elements * ELEMENT_BYTES[self.element_type]
+
+
+Value = BufferView | Number
+
+
+@dataclass(frozen=True, slots=True)
+class BoundArgument:
+    value: Value
+    loaded: bool
+    stored: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoundCall:
+    nest: int
+    """Index into SpecialisedProgram.nests."""
+    arguments: tuple[BoundArgument, ...]
+    iterations: int
+    site: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialisedProgram:
+    program: Program
+    roots: tuple[RootBuffer, ...]
+    nests: tuple[ConcreteNest, ...]
+    calls: tuple[BoundCall, ...]
+    results: tuple[Value, ...]
+
+
+ArgumentLayout = Layout | Number
+
+
+def specialise(program: Program, arguments: Sequence[ArgumentLayout]) -> SpecialisedProgram:
+    """Evaluates all bookkeeping for arguments of these layouts.
+
+    Raises ShapeError where an argument contradicts the program's types or a run-time check fails, and LoweringError
+    where a size depends on computed data.
+    """
+    return _Specialiser(program, arguments).run()
+
+
+class _Specialiser:
+    def __init__(self, program: Program, arguments: Sequence[ArgumentLayout]) -> None:
+        if len(arguments) != len(program.parameters):
+            raise ShapeError(f"{program.name}: {len(arguments)} arguments given, {len(program.parameters)} expected")
+        self.program = program
+        self.roots: list[RootBuffer] = []
+        self.values: dict[int, Value] = {}
+        self.shape_tensors: dict[int, dict[tuple[int, ...], Number]] = {}
+        self.nests: list[ConcreteNest] = []
+        self.nest_numbers: dict[tuple[object, ...], int] = {}
+        self.calls: list[BoundCall] = []
+        for position, argument in enumerate(arguments):
+            self.values[position] = self._parameter(position, argument)
+
+    def run(self) -> SpecialisedProgram:
+        for step in self.program.steps:
+            match step:
+                case Allocate():
+                    shape = tuple(self._integer(s) for s in step.sizes)
+                    made = layouts.contiguous(shape)
+                    self.values[step.result.index] = self._root(
+                        RootBuffer("temporary", step.element_type, made.elements), made
+                    )
+                case GlobalTensor():
+                    made = layouts.contiguous(step.shape)
+                    root = RootBuffer("constant", step.element_type, made.elements, data=step.data)
+                    self.values[step.result.index] = self._root(root, made)
+                case View():
+                    self.values[step.result.index] = self._view(step)
+                case Dimension():
+                    self.values[step.result.index] = self._buffer(step.source).layout.shape[
+                        self._integer(step.dimension)
+                    ]
+                case Compute():
+                    operands = [self._number(o) for o in step.operands]
+                    self.values[step.result.index] = compute(
+                        step.operation, operands, step.result_type, step.predicate
+                    )
+                case StoreScalar():
+                    indices = tuple(self._integer(i) for i in step.indices)
+                    self.shape_tensors.setdefault(self._buffer(step.target).root, {})[indices] = self._number(step.value)
+                case LoadScalar():
+                    self.values[step.result.index] = self._load(step)
+                case Check():
+                    if not self._number(step.condition):
+                        raise ShapeError(f"{self.program.name}: {step.message}")
+                case Invoke():
+                    self._invoke(step)
+        results = tuple(self._value(r) for r in self.program.results)
+        return SpecialisedProgram(self.program, tuple(self.roots), tuple(self.nests), tuple(self.calls), results)
+
+    def _parameter(self, position: int, argument: ArgumentLayout) -> Value:
+        expected = self.program.parameters[position]
+        if isinstance(expected, ScalarParameter):
+            if isinstance(argument, Layout):
+                raise ShapeError(f"{self.program.name}: argument {position} must be a {expected.element_type} number")
+            return argument
+        if not isinstance(argument, Layout):
+            raise ShapeError(f"{self.program.name}: argument {position} must be a tensor")
+        _check_layout(self.program.name, position, expected, argument)
+        low, high = argument.span()
+        root = RootBuffer("parameter", expected.element_type, high - min(low, 0), parameter=position)
+        return self._root(root, argument)
+
+    def _root(self, root: RootBuffer, layout: Layout) -> BufferView:
+        self.roots.append(root)
+        return BufferView(len(self.roots) - 1, layout, root.element_type)
+
+    def _value(self, operand: Operand) -> Value:
+        return self.values[operand.index] if isinstance(operand, Slot) else operand
+
+    def _number(self, operand: Operand) -> Number:
+        value = self._value(operand)
+        assert not isinstance(value, BufferView)
+        return value
+
+    def _integer(self, operand: Operand) -> int:
+        return int(self._number(operand))
+
+    def _buffer(self, operand: Operand) -> BufferView:
+        value = self._value(operand)
+        assert isinstance(value, BufferView)
+        return value
+
+    def _load(self, step: LoadScalar) -> Number:
+        stored = self.shape_tensors.get(self._buffer(step.source).root, {})
+        indices = tuple(self._integer(i) for i in step.indices)
+        if indices not in stored:
+            raise LoweringError(f"{self.program.name}: a size or bound depends on the values of a tensor")
+        return stored[indices]
+
+    def _view(self, step: View) -> BufferView:
+        source = self._buffer(step.source)
+        if step.source.index < len(self.program.parameters) or (made := layouts.static_layout(step.layout)) is None:
+            made = self._computed_view(step, source.layout)
+        return BufferView(source.root, made, source.element_type)
+
+    def _computed_view(self, step: View, source: Layout) -> Layout:
+        offsets = [self._integer(o) for o in step.offsets]
+        sizes = [self._integer(s) for s in step.sizes]
+        strides = [self._integer(s) for s in step.strides]
+        match step.kind:
+            case "subview":
+                return layouts.subview(source, offsets, sizes, strides, step.dropped)
+            case "reinterpret_cast":
+                return Layout(tuple(sizes), tuple(strides), offsets[0])
+            case "expand_shape":
+                return layouts.expand(source, step.groups, sizes)
+            case "collapse_shape":
+                return layouts.collapse(source, step.groups)
+            case "cast":
+                return source
+            case "reshape":
+                assert step.shape is not None
+                stored = self.shape_tensors.get(self._buffer(step.shape).root, {})
+                return layouts.reshape(source, [int(stored[i,]) for i in range(len(stored))])
+        raise LoweringError(f"view {step.kind} is not supported")
+
+    def _invoke(self, step: Invoke) -> None:
+        arguments = tuple(BoundArgument(self._value(a.value), a.loaded, a.stored) for a in step.arguments)
+        function = self.program.functions[step.function]
+        parameters = tuple(
+            _concrete_parameter(argument.value, parameter.element_type)
+            for argument, parameter in zip(arguments, function.parameters, strict=True)
+        )
+        symbols = function.loop_nest.symbols
+        key = (step.function, parameters if symbols else _without_offsets(parameters))
+        number = self.nest_numbers.get(key)
+        if number is None:
+            number = len(self.nests)
+            self.nest_numbers[key] = number
+            nest = function.loop_nest.at(bindings(parameters)) if symbols else function.loop_nest
+            self.nests.append(ConcreteNest(function, nest, parameters))
+        nest = self.nests[number].loop_nest
+        iterations = nest.parallel_trip if nest.partitionable else 1
+        if all(v.value.layout.elements > 0 for v in arguments if v.stored and isinstance(v.value, BufferView)):
+            self.calls.append(BoundCall(number, arguments, iterations, step.site))
+
+
+def _check_layout(name: str, position: int, expected: MemRefParameter, given: Layout) -> None:
+    matches = len(given.shape) == len(expected.shape) and all(
+        e in (None, g) for e, g in zip(expected.shape, given.shape, strict=True)
+    )
+    if not matches:
+        wanted = "x".join("?" if s is None else str(s) for s in expected.shape)
+        got = "x".join(map(str, given.shape))
+        raise ShapeError(
+            f"{name}: argument {position} has shape {got or 'scalar'}, compiled for {wanted or 'scalar'}; "
+            "compile again for this shape or export with dynamic dimensions"
+        )
+
+
+def _concrete_parameter(value: Value, element_type: str) -> ConcreteParameter:
+    if isinstance(value, BufferView):
+        made = value.layout
+        return ConcreteParameter(element_type, made.shape, made.strides, made.offset)
+    return ConcreteParameter(element_type, (), (), 0, is_scalar=True, scalar_value=value)
+
+
+def _without_offsets(parameters: tuple[ConcreteParameter, ...]) -> tuple[object, ...]:
+    """Where a buffer begins does not change a nest; nor do scalars that no bound or stride depends on."""
+    return tuple((p.shape, p.strides) for p in parameters if not p.is_scalar)
+
+
+def bindings(parameters: Sequence[ConcreteParameter]) -> Mapping[str, int]:
+    """Values of the symbols of NestFunction.loop_nest for these arguments."""
+    values: dict[str, int] = {}
+    for position, parameter in enumerate(parameters):
+        if parameter.is_scalar:
+            if isinstance(parameter.scalar_value, int) or math.isfinite(parameter.scalar_value):
+                values[f"a{position}"] = int(parameter.scalar_value)
+            continue
+        for dimension, (size, stride) in enumerate(zip(parameter.shape, parameter.strides, strict=True)):
+            values[f"a{position}.d{dimension}"] = size
+            values[f"a{position}.s{dimension}"] = stride
+    return values

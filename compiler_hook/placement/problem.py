@@ -1,0 +1,37 @@
+"""The question a policy is asked about one specialised program."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from torch_pim.compiler_hook.outline.specialise import SpecialisedProgram
+from torch_pim.compiler_hook.placement.data_flow import buffer_versions
+from torch_pim.features.machines import DeviceSpec, HostSpec
+from torch_pim.features.placement import NestCall, PlacementProblem
+from torch_pim.features.profile import HostProfile
+
+
+def placement_problem(
+    program: SpecialisedProgram,
+    host: HostSpec,
+    device: DeviceSpec,
+    profiles: Mapping[str, HostProfile] | None = None,
+    weights: Collection[int] = (),
+) -> PlacementProblem:
+    """`profiles` maps code hash to profile; one of another host than `host` is not used.
+
+    `weights` are the positions of the program's parameters that are resident model weights.
+    """
+    known = profiles or {}
+    return PlacementProblem(
+        nests=tuple(nest.loop_nest for nest in program.nests),
+        calls=tuple(NestCall(call.nest, call.site) for call in program.calls),
+        buffers=buffer_versions(program, weights),
+        profiles=tuple(_usable(known.get(nest.function.code_hash), host) for nest in program.nests),
+        host=host,
+        device=device,
+    )
+
+
+def _usable(profile: HostProfile | None, host: HostSpec) -> HostProfile | None:
+    return profile if profile is not None and profile.host_id == host.identity else None

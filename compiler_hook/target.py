@@ -1,0 +1,51 @@
+"""Options resolved to what a compilation uses: machine specs, device, policy, profiles, thread pool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch_pim.compiler_hook import registry
+from torch_pim.compiler_hook.options import CompileOptions
+from torch_pim.compiler_hook.protocols import Device
+from torch_pim.compiler_hook.runtime.host_pool import HostPool
+from torch_pim.features.machines import DeviceSpec, HostSpec
+from torch_pim.features.profile import HostProfile
+from torch_pim.features.profile_io import read_profiles
+from torch_pim.features.specs import load_device, load_host
+from torch_pim.models.policies import Policy
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where nests may run and who decides."""
+
+    options: CompileOptions
+    host: HostSpec
+    device_spec: DeviceSpec
+    device: Device
+    policy: Policy
+    profiles: Mapping[str, HostProfile]
+    """Code hash -> saved profile of `host`."""
+    pool: HostPool
+
+
+def resolve(options: CompileOptions) -> Target:
+    """Loads everything the options name; each unknown name or bad file is an error that says what is known."""
+    host = load_host(options.host)
+    device_spec = load_device(options.device)
+    policy = registry.policies.load(options.policy)(
+        bundle=options.bundle, seed=options.seed, on_model_error=options.on_model_error
+    )
+    profiles: dict[str, HostProfile] = {}
+    if options.profile is not None:
+        profiles = {p.code_hash: p for p in read_profiles(options.profile) if p.host_id == host.identity}
+    return Target(
+        options=options,
+        host=host,
+        device_spec=device_spec,
+        device=registry.create_device(device_spec),
+        policy=policy,
+        profiles=profiles,
+        pool=HostPool(options.threads),
+    )
