@@ -80,9 +80,7 @@ def test_two_providers_of_one_name_are_an_error_that_names_both(
 def test_a_plugin_cannot_take_the_name_of_a_built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add_distribution(tmp_path, "taker", "[torch_pim.commands]\ndoctor = taker:COMMAND\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(
-        RegistryError, match=r"claimed by taker:COMMAND of taker 0\.1 and by .*:COMMAND of torch-pim"
-    ):
+    with pytest.raises(RegistryError, match=r"claimed by taker:COMMAND of taker 0\.1 and by .*:COMMAND of torch-pim"):
         registry.commands.load("doctor")
 
 

@@ -54,6 +54,8 @@ def _bundle() -> Finding:
     try:
         bundle = Bundle.load(path)
     except ModelError as error:
-        advice = "policy 'learned' gives way to 'cost-model'; reinstall torch-pim, or make a bundle with 'torch-pim train'"
+        advice = (
+            "policy 'learned' gives way to 'cost-model'; reinstall torch-pim, or make a bundle with 'torch-pim train'"
+        )
         return Finding("installation", "default model", "note", f"cannot be used: {error}", advice)
     return Finding("installation", "default model", "ok", f"version {bundle.manifest.version} ({path})")
