@@ -17,7 +17,7 @@ from torch_pim.experiments.corpus.family import LARGEST_BYTES
 from torch_pim.experiments.corpus.held_out import HeldOut, iteration_extents
 from torch_pim.features.nest import NO_LOOP, Loop, LoopNest
 
-CONTENT = "34c657ad0c8e65afd963e1441fc018d993f3ae60297b0ecd126e9237bb6e8a51"
+CONTENT = "2808f595470a289995b9bd21f34a1864ad98143d6df5b8c46fc822bc63779649"
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ FAMILIES = (
         product,
         shaped(lambda p: (p[0], p[1]), lambda p: (p[1], p[2])),
         ((16, 4096), (16, 8192), (16, 4096)),
-        18,
+        12,
         6,
     ),
     Family(
@@ -77,7 +77,7 @@ FAMILIES = (
         linear,
         shaped(lambda p: (p[0], p[1]), lambda p: (p[2], p[1]), lambda p: (p[2],)),
         ((16, 2048), (64, 8192), (64, 8192)),
-        16,
+        11,
         5,
     ),
     Family(
@@ -86,7 +86,7 @@ FAMILIES = (
         linear_relu,
         shaped(lambda p: (p[0], p[1]), lambda p: (p[2], p[1]), lambda p: (p[2],)),
         ((16, 1024), (32, 4096), (32, 4096)),
-        8,
+        6,
     ),
     Family(
         "transposed-product",
@@ -94,7 +94,7 @@ FAMILIES = (
         transposed_product,
         shaped(lambda p: (p[1], p[0]), lambda p: (p[1], p[2])),
         ((16, 2048), (16, 4096), (16, 2048)),
-        10,
+        7,
     ),
     Family(
         "skinny-linear",
@@ -102,12 +102,12 @@ FAMILIES = (
         linear,
         shaped(lambda p: (p[0], p[1]), lambda p: (p[2], p[1]), lambda p: (p[2],)),
         ((2, 16), (256, 16384), (256, 16384)),
-        14,
+        10,
         4,
     ),
-    Family("matrix-vector", "gemv", product, shaped(same, lambda p: (p[1],)), MATRIX, 14, 5),
-    Family("vector-matrix", "gemv", product, shaped(lambda p: (p[0],), same), MATRIX, 12),
-    Family("one-row-linear", "gemv", one_row_linear, shaped(lambda p: (1, p[1]), same), MATRIX, 16, 4),
+    Family("matrix-vector", "gemv", product, shaped(same, lambda p: (p[1],)), MATRIX, 10, 5),
+    Family("vector-matrix", "gemv", product, shaped(lambda p: (p[0],), same), MATRIX, 8),
+    Family("one-row-linear", "gemv", one_row_linear, shaped(lambda p: (1, p[1]), same), MATRIX, 11, 4),
     Family(
         "dequantised-linear",
         "gemv-quantised",
@@ -118,16 +118,16 @@ FAMILIES = (
             ArgumentSpec((p[0], 1)),
         ),
         ((64, 8192), (64, 8192)),
-        8,
+        6,
     ),
-    Family("outer", "broadcast", outer, shaped(lambda p: (p[0],), lambda p: (p[1],)), ((32, 8192), (32, 8192)), 8),
+    Family("outer", "broadcast", outer, shaped(lambda p: (p[0],), lambda p: (p[1],)), ((32, 8192), (32, 8192)), 6),
     Family(
         "batched-product",
         "batched-gemm",
         product,
         shaped(lambda p: (p[0], p[1], p[2]), lambda p: (p[0], p[2], p[3])),
         BATCHED,
-        12,
+        8,
         5,
     ),
     Family(
@@ -136,7 +136,7 @@ FAMILIES = (
         scores,
         shaped(lambda p: (p[0], p[1], p[2]), lambda p: (p[0], p[3], p[2])),
         BATCHED,
-        12,
+        8,
         5,
     ),
     Family(
@@ -145,7 +145,7 @@ FAMILIES = (
         attention,
         shaped(lambda p: (p[0], p[1], p[2]), lambda p: (p[0], p[1], p[2]), lambda p: (p[0], p[1], p[2])),
         ((2, 48), (16, 768), (16, 192)),
-        10,
+        7,
         5,
     ),
     Family(
@@ -154,7 +154,7 @@ FAMILIES = (
         one_token_attention,
         shaped(lambda p: (p[0], 1, p[2]), lambda p: (p[0], p[1], p[2]), lambda p: (p[0], p[1], p[2])),
         ((4, 256), (32, 6144), (16, 192)),
-        14,
+        10,
         4,
     ),
     Family(
@@ -163,6 +163,6 @@ FAMILIES = (
         pairwise_distance,
         shaped(lambda p: (p[0], p[2]), lambda p: (p[1], p[2])),
         ((16, 2048), (16, 2048), (4, 128)),
-        10,
+        7,
     ),
 )

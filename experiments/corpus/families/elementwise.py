@@ -100,7 +100,7 @@ def threshold(x: T) -> T:
 
 def _unary(name: str, function: Callable[..., T], half_every: int = 4, positive_values: bool = False) -> Family:
     arguments = positive(same) if positive_values else shaped(same)
-    return Family(name, "elementwise-unary", function, arguments, VECTOR, 12, half_every)
+    return Family(name, "elementwise-unary", function, arguments, VECTOR, 8, half_every)
 
 
 FAMILIES = (
@@ -112,27 +112,27 @@ FAMILIES = (
     _unary("logarithm", logarithm, positive_values=True),
     _unary("hard-swish", hard_swish),
     _unary("polynomial", polynomial),
-    Family("add", "elementwise-binary", add, shaped(same, same), VECTOR, 14, 4),
-    Family("divide", "elementwise-binary", divide, positive(same, same), VECTOR, 10, 5),
-    Family("maximum", "elementwise-binary", maximum_of_difference, shaped(same, same), MATRIX, 10),
-    Family("select", "elementwise-binary", select, shaped(same, same), VECTOR, 10),
-    Family("gated", "elementwise-binary", gated, shaped(same, same), MATRIX, 12, 4),
-    Family("multiply-add", "elementwise-ternary", multiply_add, shaped(same, same, same), VECTOR, 10, 5),
-    Family("chain", "elementwise-ternary", chain, shaped(same, same, same), MATRIX, 12, 4),
-    Family("bias", "broadcast", bias, shaped(same, lambda p: p[1:]), MATRIX, 12, 4),
-    Family("row-scale", "broadcast", row_scale, shaped(same, lambda p: (p[0], 1)), MATRIX, 12),
-    Family("outer-add", "broadcast", outer_add, shaped(lambda p: (p[0], 1), lambda p: (1, p[1])), MATRIX, 10),
+    Family("add", "elementwise-binary", add, shaped(same, same), VECTOR, 10, 4),
+    Family("divide", "elementwise-binary", divide, positive(same, same), VECTOR, 7, 5),
+    Family("maximum", "elementwise-binary", maximum_of_difference, shaped(same, same), MATRIX, 7),
+    Family("select", "elementwise-binary", select, shaped(same, same), VECTOR, 7),
+    Family("gated", "elementwise-binary", gated, shaped(same, same), MATRIX, 8, 4),
+    Family("multiply-add", "elementwise-ternary", multiply_add, shaped(same, same, same), VECTOR, 7, 5),
+    Family("chain", "elementwise-ternary", chain, shaped(same, same, same), MATRIX, 8, 4),
+    Family("bias", "broadcast", bias, shaped(same, lambda p: p[1:]), MATRIX, 8, 4),
+    Family("row-scale", "broadcast", row_scale, shaped(same, lambda p: (p[0], 1)), MATRIX, 8),
+    Family("outer-add", "broadcast", outer_add, shaped(lambda p: (p[0], 1), lambda p: (1, p[1])), MATRIX, 7),
     Family(
         "channel-affine",
         "broadcast",
         channel_affine,
         shaped(same, lambda p: (p[1], 1), lambda p: (p[1], 1)),
         ((1, 32), (16, 1024), (16, 4096)),
-        12,
+        8,
         4,
     ),
-    Family("narrow", "convert", narrow, shaped(same), VECTOR, 10),
-    Family("widen", "convert", widen, lambda p: (ArgumentSpec(p, "f16"),), VECTOR, 10),
-    Family("scramble", "integer", scramble, lambda p: (ArgumentSpec(p, "i32", "index", 1 << 20),), VECTOR, 10),
-    Family("threshold", "convert", threshold, shaped(same), MATRIX, 8),
+    Family("narrow", "convert", narrow, shaped(same), VECTOR, 7),
+    Family("widen", "convert", widen, lambda p: (ArgumentSpec(p, "f16"),), VECTOR, 7),
+    Family("scramble", "integer", scramble, lambda p: (ArgumentSpec(p, "i32", "index", 1 << 20),), VECTOR, 7),
+    Family("threshold", "convert", threshold, shaped(same), MATRIX, 6),
 )
