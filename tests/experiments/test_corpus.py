@@ -17,7 +17,7 @@ from torch_pim.experiments.corpus.family import LARGEST_BYTES
 from torch_pim.experiments.corpus.held_out import HeldOut, iteration_extents
 from torch_pim.features.nest import NO_LOOP, Loop, LoopNest
 
-CONTENT = "2808f595470a289995b9bd21f34a1864ad98143d6df5b8c46fc822bc63779649"
+CONTENT = "0ee27730c5e29d920172e78ed123f01a0d085bfff80032a061e9ffebb6072a20"
 
 
 @pytest.fixture(scope="module")

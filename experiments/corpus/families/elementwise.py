@@ -111,7 +111,7 @@ FAMILIES = (
     _unary("inverse-root", inverse_root, positive_values=True),
     _unary("logarithm", logarithm, positive_values=True),
     _unary("hard-swish", hard_swish),
-    _unary("polynomial", polynomial),
+    _unary("polynomial", polynomial, positive_values=True),
     Family("add", "elementwise-binary", add, shaped(same, same), VECTOR, 10, 4),
     Family("divide", "elementwise-binary", divide, positive(same, same), VECTOR, 7, 5),
     Family("maximum", "elementwise-binary", maximum_of_difference, shaped(same, same), MATRIX, 7),
