@@ -13,6 +13,9 @@ import pytest
 
 import torch_pim
 
+# Before any test imports them: no test reaches for the network or reports usage.
+os.environ.update(HF_HUB_OFFLINE="1", MLFLOW_DISABLE_TELEMETRY="true")
+
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
 UPDATE = "--update-golden"

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,8 +29,8 @@ from torch_pim.compiler_hook.cli.main import main
 ROOT = Path(__file__).parents[2]
 
 
-def by_name(findings: object) -> dict[str, Finding]:
-    return {finding.name: finding for finding in findings}  # type: ignore[attr-defined]
+def by_name(findings: Iterable[Finding]) -> dict[str, Finding]:
+    return {finding.name: finding for finding in findings}
 
 
 def test_the_whole_report_as_json(capsys: pytest.CaptureFixture[str]) -> None:

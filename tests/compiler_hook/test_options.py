@@ -40,7 +40,7 @@ def test_equal_options_hash_equal_and_different_ones_compare_different() -> None
 
 def test_options_are_frozen() -> None:
     with pytest.raises(FrozenInstanceError):
-        CompileOptions().seed = 1  # type: ignore[misc]
+        CompileOptions().seed = 1
 
 
 def test_an_unknown_key_is_refused_with_the_closest_one() -> None:
