@@ -54,7 +54,8 @@ class Access:
     indirect: bool = False
     """The address depends on loaded data (gather, scatter)."""
     affine: bool = True
-    """False where the address is no linear function of the loop counters (floor division, remainder)."""
+    """False where the address, apart from loaded data, is no linear function of the loop counters (floor division,
+    remainder); the strides then only estimate how fast it moves."""
     probability: float = 1.0
     """Share of iterations that execute it (0.5 per side of a two-sided branch)."""
     byte_offset: Extent = 0

@@ -20,6 +20,7 @@ class IndexForm:
     coefficients: tuple[tuple[int, Extent], ...] = ()
     """(loop, change per iteration), sorted by loop, none zero."""
     affine: bool = True
+    """The part that is not loaded is linear."""
     indirect: bool = False
     """Part of the value was loaded from memory."""
     indirect_loops: frozenset[int] = frozenset()
@@ -42,6 +43,11 @@ class IndexForm:
 def counter(loop: int, step: Extent) -> IndexForm:
     """The counter of a loop that starts at zero."""
     return IndexForm(coefficients=((loop, step),))
+
+
+def loaded(loops: frozenset[int]) -> IndexForm:
+    """A value read from memory at an address that the loops move."""
+    return IndexForm(indirect=True, indirect_loops=loops, exact=False)
 
 
 def _marked(

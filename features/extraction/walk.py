@@ -10,7 +10,7 @@ from torch_mlir import ir
 from torch_pim.features.extent import Extent
 from torch_pim.features.extraction.affine_maps import operation_count
 from torch_pim.features.extraction.errors import ExtractionError
-from torch_pim.features.extraction.index_form import IndexForm, add, counter, mixed, multiply
+from torch_pim.features.extraction.index_form import IndexForm, add, counter, loaded, mixed, multiply
 from torch_pim.features.extraction.index_values import IndexValues
 from torch_pim.features.extraction.memref_layout import DYNAMIC, element_type, row_major
 from torch_pim.features.extraction.operation_kinds import FREE_OPERATIONS, counted
@@ -66,9 +66,7 @@ class NestWalk:
 
     def _load(self, op: ir.Operation, memref: ir.Value, indices: Sequence[ir.Value], place: Place) -> None:
         form = self._access("load", memref, indices, place)
-        self.values.set_form(
-            op.results[0], IndexForm(affine=False, indirect=True, indirect_loops=form.loops, exact=False)
-        )
+        self.values.set_form(op.results[0], loaded(form.loops))
 
     def _access(self, kind: AccessKind, memref: ir.Value, indices: Sequence[ir.Value], place: Place) -> IndexForm:
         view = self.values.view(memref)
@@ -131,7 +129,7 @@ class NestWalk:
     def _while(self, op: ir.Operation, place: Place) -> None:
         """How often a condition holds is not known: the loop is marked and counted with a stand-in."""
         loop = self.recorder.add_loop("sequential", STAND_IN_TRIP, place.loop, estimated=True)
-        unknown = IndexForm(affine=False, indirect=True, indirect_loops=frozenset((loop,)), exact=False)
+        unknown = loaded(frozenset((loop,)))
         for region in op.regions:
             for argument in region.blocks[0].arguments:
                 self.values.set_form(argument, unknown)

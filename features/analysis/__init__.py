@@ -1,0 +1,1 @@
+"""What follows from a concrete LoopNest alone: work, footprint, reuse, reductions, contractions, vectorisation."""
