@@ -32,10 +32,21 @@ def unsupported_nodes(graph: Graph) -> dict[str, Unsupported]:
     for node in graph.nodes:
         if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
             continue
+        if torch.Tag.nondeterministic_seeded in node.target.tags:
+            found[node.name] = Unsupported(operator_name(node), "its random numbers come from PyTorch's generator")
+            continue
         reason = _reason(node)
         if reason is not None:
             found[node.name] = Unsupported(operator_name(node), reason)
     return found
+
+
+def has_random_operators(graph: Graph) -> bool:
+    """True when a node draws from PyTorch's generator, which compiled code has no access to."""
+    return any(
+        isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
+        for node in graph.nodes
+    )
 
 
 def split_graph(

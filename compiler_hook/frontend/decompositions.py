@@ -117,6 +117,47 @@ def softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
     return out if half_to_float else out.to(x.dtype)
 
 
+def safe_softmax(x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    """Softmax in which a row of minus infinities gives zeros."""
+    work = _working(x) if dtype is None else x.to(dtype)
+    top = work.amax(dim, keepdim=True)
+    exponentials = torch.exp(work - torch.where(top == -math.inf, 0.0, top))
+    total = exponentials.sum(dim, keepdim=True)
+    out = exponentials / torch.where(total == 0.0, 1.0, total)
+    return out.to(x.dtype if dtype is None else dtype)
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Scaled dot-product attention with the scale on the query, so that keys are read where they are.
+
+    The stock form scales query and key by sqrt(scale) each, which writes a second key cache. Without dropout only.
+    """
+    factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    if enable_gqa and key.shape[-3] != query.shape[-3]:
+        groups = query.shape[-3] // key.shape[-3]
+        key, value = key.repeat_interleave(groups, -3), value.repeat_interleave(groups, -3)
+    scores = torch.matmul(query * factor, key.transpose(-2, -1))
+    if is_causal:
+        allowed = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+        scores = scores.masked_fill(allowed.logical_not(), -math.inf)
+    elif attn_mask is not None:
+        if attn_mask.dtype == torch.bool:
+            scores = scores.masked_fill(attn_mask.logical_not(), -math.inf)
+        else:
+            scores = scores + attn_mask
+    return torch.matmul(safe_softmax(scores, -1), value)
+
+
 def log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
     work = _working(x)
     shifted = work - work.amax(dim, keepdim=True)
@@ -135,6 +176,54 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return out.to(x.dtype)
 
 
+def transformer_encoder_layer(
+    src: Tensor,
+    embed_dim: int,
+    num_heads: int,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    proj_weight: Tensor,
+    proj_bias: Tensor,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    norm_weight_1: Tensor,
+    norm_bias_1: Tensor,
+    norm_weight_2: Tensor,
+    norm_bias_2: Tensor,
+    ffn_weight_1: Tensor,
+    ffn_bias_1: Tensor,
+    ffn_weight_2: Tensor,
+    ffn_bias_2: Tensor,
+    mask: Tensor | None = None,
+    mask_type: int | None = None,
+) -> Tensor:
+    """The inference fast path of nn.TransformerEncoderLayer in plain operators, for src of shape (batch, length, dim)."""
+    if mask is not None:
+        raise RuntimeError("transformer fast path with a mask has no decomposition")
+
+    def attend(x: Tensor) -> Tensor:
+        batch, length, _ = x.shape
+        qkv = torch.nn.functional.linear(x, qkv_weight, qkv_bias)
+        heads = qkv.view(batch, length, 3, num_heads, embed_dim // num_heads).permute(2, 0, 3, 1, 4)
+        mixed = attention(heads[0], heads[1], heads[2]).transpose(1, 2).reshape(batch, length, embed_dim)
+        return torch.nn.functional.linear(mixed, proj_weight, proj_bias)
+
+    def feed_forward(x: Tensor) -> Tensor:
+        hidden = torch.nn.functional.linear(x, ffn_weight_1, ffn_bias_1)
+        hidden = gelu(hidden) if use_gelu else torch.relu(hidden)
+        return torch.nn.functional.linear(hidden, ffn_weight_2, ffn_bias_2)
+
+    def normalise(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        return native_layer_norm(x, (embed_dim,), weight, bias, eps)[0]
+
+    if norm_first:
+        src = src + attend(normalise(src, norm_weight_1, norm_bias_1))
+        return src + feed_forward(normalise(src, norm_weight_2, norm_bias_2))
+    src = normalise(src + attend(src), norm_weight_1, norm_bias_1)
+    return normalise(src + feed_forward(src), norm_weight_2, norm_bias_2)
+
+
 _OWN: dict[Any, Decomposition] = {
     aten.var.correction: var_correction,
     aten.std.correction: std_correction,
@@ -144,6 +233,9 @@ _OWN: dict[Any, Decomposition] = {
     aten.native_group_norm.default: native_group_norm,
     aten._softmax.default: softmax,
     aten._log_softmax.default: log_softmax,
+    aten._safe_softmax.default: safe_softmax,
+    aten._transformer_encoder_layer_fwd.default: transformer_encoder_layer,
+    aten.scaled_dot_product_attention.default: attention,
     aten.gelu.default: gelu,
 }
 

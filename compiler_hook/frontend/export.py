@@ -13,10 +13,10 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from torch_pim.compiler_hook.errors import FrontendError
 from torch_pim.compiler_hook.frontend.decompositions import decomposition_table
+from torch_pim.compiler_hook.frontend.tracing import decomposable_tracing
 
 # torch.export keeps module-level state and asserts when two threads use it.
 _EXPORT_LOCK = threading.Lock()
@@ -44,11 +44,7 @@ def export_graph(
     reason. Mutations of inputs and buffers become extra results.
     """
     with _EXPORT_LOCK, ExitStack() as stack:
-        fast_path = torch.backends.mha.get_fastpath_enabled()
-        torch.backends.mha.set_fastpath_enabled(False)
-        stack.callback(torch.backends.mha.set_fastpath_enabled, fast_path)
-        # The math form is the only attention that decomposes for forward and backward alike.
-        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        stack.enter_context(decomposable_tracing())
         try:
             program = model if isinstance(model, ExportedProgram) else _export(
                 model, arguments, keywords, dynamic_shapes, stack

@@ -12,7 +12,7 @@ from torch_mlir.extras.fx_importer import FxImporter
 
 from torch_pim.compiler_hook.errors import FrontendError, LoweringError
 from torch_pim.compiler_hook.lowering import torch_to_linalg
-from torch_pim.compiler_hook.lowering.passes import first_error
+from torch_pim.compiler_hook.lowering.passes import collected_errors, first_line
 
 ENTRY = "main"
 ORIGIN_PREFIX = "aten."
@@ -34,13 +34,13 @@ def graph_to_linalg(graph: Graph, name: str = ENTRY) -> ir.Module:
     """
     _mark_origins(graph)
     importer = FxImporter(context=new_context())
-    try:
-        with _IMPORT_LOCK:
-            importer.import_stateless_graph(graph, func_name=name)
-    except LoweringError:
-        raise
-    except Exception as error:  # the importer raises many types
-        raise FrontendError(f"cannot import graph {name!r}: {type(error).__name__}: {first_error(str(error))}") from error
+    with collected_errors(importer.module.context) as errors:
+        try:
+            with _IMPORT_LOCK:
+                importer.import_stateless_graph(graph, func_name=name)
+        except Exception as error:  # the importer raises many types
+            reason = first_line(errors, error)
+            raise FrontendError(f"cannot import graph {name!r}: {type(error).__name__}: {reason}") from error
     module = importer.module
     try:
         torch_to_linalg(module)

@@ -8,7 +8,7 @@ from torch_mlir import ir
 
 from torch_pim.compiler_hook.errors import FrontendError
 from torch_pim.compiler_hook.frontend.graph_import import new_context
-from torch_pim.compiler_hook.lowering.passes import first_error
+from torch_pim.compiler_hook.lowering.passes import collected_errors, first_line
 
 
 def parse_linalg(source: str | Path | ir.Module) -> ir.Module:
@@ -25,8 +25,8 @@ def parse_linalg(source: str | Path | ir.Module) -> ir.Module:
     else:
         text, origin = source, "module text"
     context = new_context()
-    with context:
+    with context, collected_errors(context) as errors:
         try:
             return ir.Module.parse(text)
         except ir.MLIRError as error:
-            raise FrontendError(f"{origin}: not valid MLIR: {first_error(str(error))}") from error
+            raise FrontendError(f"{origin}: not valid MLIR: {first_line(errors, error)}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from torch_mlir import ir
 from torch_mlir.passmanager import PassManager
@@ -13,22 +14,41 @@ from torch_pim.compiler_hook.errors import LoweringError
 def run_passes(module: ir.Module, pipeline: str, purpose: str) -> None:
     """Runs `pipeline` (without the enclosing builtin.module) in place; LoweringError carries a reproducible command."""
     text = f"builtin.module({pipeline})"
-    with module.context as context:
+    with module.context as context, collected_errors(context) as errors:
         # Some passes emit an error without failing, which ends in a native assertion later.
         context.emit_error_diagnostics = True
         try:
             PassManager.parse(text).run(module.operation)
         except Exception as error:
             raise LoweringError(
-                f"{purpose} failed: {first_error(str(error))}\n"
+                f"{purpose} failed: {first_line(errors, error)}\n"
                 f"reproduce: save the input module and run torch_mlir.passmanager.PassManager.parse({text!r}).run(module)"
             ) from error
+        if errors:
+            raise LoweringError(f"{purpose} failed: {errors[0]}")
 
 
-def first_error(message: str) -> str:
-    """The first diagnostic of an MLIR error, without its trail."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    return next((line for line in lines if "error:" in line), lines[0] if lines else "no diagnostic")
+@contextmanager
+def collected_errors(context: ir.Context) -> Iterator[list[str]]:
+    """Gathers error diagnostics of the context instead of printing them; other severities are dropped."""
+    errors: list[str] = []
+
+    def take(diagnostic: ir.Diagnostic) -> bool:
+        if diagnostic.severity == ir.DiagnosticSeverity.ERROR:
+            errors.append(f"{diagnostic.message} at {diagnostic.location}")
+        return True
+
+    handler = context.attach_diagnostic_handler(take)
+    try:
+        yield errors
+    finally:
+        handler.detach()
+
+
+def first_line(errors: list[str], error: Exception) -> str:
+    """The first diagnostic, else the first line of the exception."""
+    text = errors[0] if errors else str(error)
+    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
 
 
 def functions(module: ir.Module) -> Iterator[ir.OpView]:

@@ -72,7 +72,9 @@ def _can_rise(op: ir.Operation, run: list[ir.Operation]) -> bool:
     """A pure operation that uses nothing of the run may move above it."""
     if op.name in ("memref.load", "memref.store", "memref.dealloc"):
         return False
-    return all(defining_op(operand) not in run for operand in op.operands)
+    members = set(run)
+    owners = [defining_op(operand) for operand in op.operands]
+    return all(owner is None or owner not in members for owner in owners)
 
 
 def _wrap(run: list[ir.Operation]) -> None:
@@ -103,8 +105,8 @@ def _is_inside(user: ir.Operation, run: list[ir.Operation]) -> bool:
 
 def _spill(value: ir.Value, op: ir.Operation, uses: list[ir.OpOperand], run: list[ir.Operation]) -> None:
     """Stores the scalar to a one-element buffer inside the run and loads it again before each outside user."""
-    memref = ir.MemRefType.get([], value.type)
     with ir.InsertionPoint(run[0]), op.location:
+        memref = ir.MemRefType.get([], value.type)
         segments = ir.DenseI32ArrayAttr.get([0, 0])
         buffer = ir.Operation.create("memref.alloc", results=[memref], attributes={"operandSegmentSizes": segments})
     users = [(use.owner.operation, use.operand_number) for use in uses]

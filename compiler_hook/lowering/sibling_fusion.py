@@ -21,7 +21,7 @@ from torch_pim.compiler_hook.lowering.passes import entry_block, walk
 from torch_pim.compiler_hook.lowering.views import constant_index, defining_op, indices_in_root, root_buffer
 
 FUSION_RULE_VERSION = 1
-MIN_PARALLEL = 64
+MIN_PARALLEL = 16
 SMALL_ITERATIONS = 1 << 16
 
 _MOVABLE = (

@@ -1,0 +1,205 @@
+"""One FX graph of AOTAutograd to a function with the graph's calling convention."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from torch_pim.compiler_hook.compiled_graph import CompiledGraph
+from torch_pim.compiler_hook.errors import CodegenError, FrontendError, LoweringError
+from torch_pim.compiler_hook.lowered import lower_graph
+from torch_pim.compiler_hook.partition import Unsupported, has_random_operators, split_graph, unsupported_nodes
+from torch_pim.compiler_hook.target import Target
+
+GraphFunction = Callable[..., Any]
+
+
+class FallbackWarning(UserWarning):
+    """Part of a model runs in PyTorch eager; the message names the operators."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """What of one graph runs in eager."""
+
+    operators: tuple[Unsupported, ...]
+    eager_nodes: int
+    total_nodes: int
+
+
+@dataclass
+class Session:
+    """What one model's compilation collects, over all its graphs."""
+
+    target: Target
+    graphs: list[CompiledGraph]
+    fallbacks: list[Fallback]
+    nodes: int = 0
+
+    @property
+    def compiled_share(self) -> float:
+        """Share of the operators that run as compiled nests."""
+        eager = sum(fallback.eager_nodes for fallback in self.fallbacks)
+        return 1.0 - eager / self.nodes if self.nodes else 1.0
+
+
+def compile_graph(module: GraphModule, session: Session, weights: Collection[str] = ()) -> GraphFunction:
+    """A function of the graph's inputs that returns its outputs as a list.
+
+    `weights` are names of placeholders that hold model weights. An operator that does not lower runs in eager, with
+    one FallbackWarning; everything else stays compiled.
+    """
+    total = sum(_is_operator(node) for node in module.graph.nodes)
+    session.nodes += total
+    if has_random_operators(module.graph):
+        return _partly_eager(module, session, total, unsupported_nodes(module.graph))
+    try:
+        return _compiled(module, session, weights)
+    except (FrontendError, LoweringError, CodegenError) as error:
+        unsupported = unsupported_nodes(module.graph)
+        if not unsupported:
+            return _all_eager(module, session, total, error)
+        return _partly_eager(module, session, total, unsupported)
+
+
+def _compiled(module: GraphModule, session: Session, weights: Collection[str]) -> GraphFunction:
+    outputs = _outputs(module)
+    tensors = [value for value in outputs if _is_tensor(value)]
+    graph = _graph_with_outputs(module, tensors)
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+    positions = {position for position, node in enumerate(placeholders) if node.name in weights}
+    compiled = CompiledGraph(lower_graph(graph, positions), session.target) if tensors else None
+    if compiled is not None:
+        compiled.compile()
+        session.graphs.append(compiled)
+    originals = [node for node in module.graph.nodes if node.op == "placeholder"]
+    return _Convention(compiled, outputs, originals)
+
+
+class _Convention:
+    """Turns program results into graph outputs: element types, strides, constants and symbolic sizes."""
+
+    def __init__(self, compiled: CompiledGraph | None, outputs: Sequence[Any], placeholders: Sequence[Node]) -> None:
+        self._compiled = compiled
+        self._outputs = [_OutputRule.of(value) for value in outputs]
+        self._symbols = [_symbolic_sizes(node.meta.get("val")) for node in placeholders]
+
+    def __call__(self, *arguments: Any) -> list[Any]:
+        results = iter(self._compiled(arguments) if self._compiled is not None else ())
+        sizes: dict[Any, int] = {}
+        for rules, argument in zip(self._symbols, arguments, strict=True):
+            for symbol, dimension in rules:
+                sizes.setdefault(symbol, argument if dimension is None else argument.shape[dimension])
+        return [rule.apply(results, sizes) for rule in self._outputs]
+
+
+@dataclass(frozen=True, slots=True)
+class _OutputRule:
+    constant: Any = None
+    expression: Any = None
+    dtype: torch.dtype | None = None
+    strides: tuple[int, ...] | None = None
+
+    @staticmethod
+    def of(value: Any) -> _OutputRule:
+        if not isinstance(value, Node):
+            return _OutputRule(constant=value)
+        meta = value.meta.get("val")
+        if isinstance(meta, torch.Tensor):
+            static = all(isinstance(s, int) for s in (*meta.shape, *meta.stride()))
+            return _OutputRule(dtype=meta.dtype, strides=tuple(meta.stride()) if static else None)
+        if isinstance(meta, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return _OutputRule(expression=meta.node.expr)
+        return _OutputRule(constant=meta)
+
+    def apply(self, results: Any, sizes: dict[Any, int]) -> Any:
+        if self.dtype is not None:
+            tensor: torch.Tensor = next(results)
+            if tensor.dtype != self.dtype:
+                tensor = tensor.view(self.dtype)
+            if self.strides is not None and tensor.stride() != self.strides and tensor.numel() > 1:
+                tensor = torch.empty_strided(tensor.shape, self.strides, dtype=tensor.dtype).copy_(tensor)
+            return tensor
+        if self.expression is not None:
+            return int(self.expression.subs(sizes))
+        return self.constant
+
+
+def _symbolic_sizes(meta: Any) -> list[tuple[Any, int | None]]:
+    """(sympy symbol, tensor dimension that gives its value; None when the argument itself is the value)."""
+    if isinstance(meta, torch.SymInt):
+        return [(meta.node.expr, None)]
+    if isinstance(meta, torch.Tensor):
+        return [(size.node.expr, d) for d, size in enumerate(meta.shape) if isinstance(size, torch.SymInt)]
+    return []
+
+
+def _outputs(module: GraphModule) -> list[Any]:
+    output = next(node for node in reversed(module.graph.nodes) if node.op == "output")
+    value = output.args[0]
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Node) and isinstance(value.meta.get("val"), torch.Tensor)
+
+
+def _is_operator(node: Node) -> bool:
+    return node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload)
+
+
+def _graph_with_outputs(module: GraphModule, tensors: Sequence[Node]) -> torch.fx.Graph:
+    """A copy of the graph that returns the tensors only; dead code goes, placeholders stay."""
+    copies: dict[Node, Node] = {}
+    graph = torch.fx.Graph()
+    graph.graph_copy(module.graph, copies)
+    for original, copy in copies.items():
+        copy.meta = dict(original.meta)
+    graph.output(tuple(copies[node] for node in tensors))
+    graph.eliminate_dead_code(is_impure_node=lambda node: node.op in ("placeholder", "output"))
+    return graph
+
+
+def _partly_eager(
+    module: GraphModule, session: Session, total: int, unsupported: dict[str, Unsupported]
+) -> GraphFunction:
+    distinct = {entry.operator: entry for entry in unsupported.values()}
+    described = "; ".join(f"{name} ({entry.reason})" for name, entry in distinct.items())
+    warnings.warn(f"runs in PyTorch eager: {described}", FallbackWarning, stacklevel=2)
+    session.fallbacks.append(Fallback(tuple(distinct.values()), len(unsupported), total))
+    inner = Session(session.target, session.graphs, session.fallbacks)
+
+    def part(child: GraphModule) -> Callable[..., Any]:
+        single = not isinstance(next(n for n in reversed(child.graph.nodes) if n.op == "output").args[0], (tuple, list))
+        function = compile_graph(child, inner)
+        return (lambda *arguments: function(*arguments)[0]) if single else (lambda *a: tuple(function(*a)))
+
+    split = split_graph(module, unsupported, part)
+
+    def run(*arguments: Any) -> list[Any]:
+        result = split(*arguments)
+        return list(result) if isinstance(result, (tuple, list)) else [result]
+
+    return run
+
+
+def _all_eager(module: GraphModule, session: Session, total: int, error: Exception) -> GraphFunction:
+    reason = str(error).splitlines()[0]
+    operators = sorted({str(node.target) for node in module.graph.nodes if _is_operator(node)})
+    warnings.warn(
+        f"a whole graph runs in PyTorch eager, because {reason} (operators: {', '.join(operators)})",
+        FallbackWarning,
+        stacklevel=2,
+    )
+    session.fallbacks.append(Fallback((Unsupported("whole graph", reason),), total, total))
+
+    def run(*arguments: Any) -> list[Any]:
+        result = module(*arguments)
+        return list(result) if isinstance(result, (tuple, list)) else [result]
+
+    return run
