@@ -6,6 +6,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
+from torch_mlir import ir
+
 from torch_pim.compiler_hook.codegen.engine import DEFAULT_OPT_LEVEL, Engine
 from torch_pim.compiler_hook.codegen.kernel import Kernel
 from torch_pim.compiler_hook.codegen.llvm_lowering import lower_to_llvm_dialect
@@ -71,7 +73,7 @@ def _compile(functions: Sequence[NestFunction], opt_level: int) -> list[Kernel]:
         return []
     try:
         return _compile_module(functions, opt_level)
-    except CodegenError as error:
+    except (CodegenError, ir.MLIRError) as error:
         if len(functions) == 1:
             nest = functions[0].loop_nest
             operators = ", ".join(nest.aten_operators) or "unknown operators"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch_mlir import ir
 
 from torch_pim.compiler_hook.codegen.memory_effects import ElementAccess, accesses_below, element_access
-from torch_pim.compiler_hook.codegen.rewriting import end_block, is_inside
+from torch_pim.compiler_hook.codegen.rewriting import branch_if_less, end_block, is_inside
 from torch_pim.compiler_hook.lowering.passes import walk
 from torch_pim.compiler_hook.lowering.views import constant_index
 
@@ -28,7 +28,7 @@ def _hoist_invariant_loads(loop: ir.Operation) -> None:
     useful = False
     for operation in _body(loop):
         invariant = all(not is_inside(v, loop) or _defined_by(v, chosen) for v in operation.operands)
-        if operation.name == "cf.assert" and not invariant:
+        if walk(operation, "cf.assert") and not (operation.name == "cf.assert" and invariant):
             break  # What follows may be safe only because the assertion held.
         access = element_access(operation)
         if access is not None and access.stored is None and invariant and access.root not in written:
@@ -124,17 +124,9 @@ def _guard_empty_loop(loop: ir.Operation) -> bool:
         return True
     if len(loop.results):
         return False
-    location = loop.location
-    with ir.InsertionPoint(loop), location:
-        boolean = ir.IntegerType.get_signless(1)
-        less = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
-        some = ir.Operation.create(
-            "arith.cmpi", results=[boolean], operands=list(loop.operands)[:2], attributes={"predicate": less}
-        )
-        branch = ir.Operation.create("scf.if", operands=[some.result], regions=2)
-    block = branch.regions[0].blocks.append()
+    block = branch_if_less(ir.InsertionPoint(loop), loop.location, *list(loop.operands)[:2])
     block.append(loop)
-    end_block(block, location)
+    end_block(block, loop.location)
     return True
 
 

@@ -16,7 +16,7 @@ def new_context() -> ir.Context:
 
 
 def run_pipeline(module: ir.Module, pipeline: str) -> None:
-    """Runs `pipeline` (without the enclosing builtin.module) in place; raises CodegenError with the first diagnostic."""
+    """Runs `pipeline` (without the enclosing builtin.module) in place; CodegenError holds the first diagnostic."""
     found: list[str] = []
 
     def note(diagnostic: ir.Diagnostic) -> bool:

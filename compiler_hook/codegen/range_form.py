@@ -8,13 +8,14 @@ from torch_mlir import ir
 
 from torch_pim.compiler_hook.codegen.rewriting import (
     IndexBuilder,
+    branch_if_less,
     end_block,
     move_body,
     new_loop,
     parallel_bounds,
 )
 from torch_pim.compiler_hook.errors import CodegenError
-from torch_pim.compiler_hook.lowering.passes import walk
+from torch_pim.compiler_hook.lowering.passes import first_line, walk
 from torch_pim.compiler_hook.outline.nest_function import NestFunction
 
 
@@ -40,7 +41,10 @@ def to_range_form(module: ir.Module, function: NestFunction, position: int) -> N
     All parallel dimensions but the last form one loop whose counter is split into them once per iteration; the last
     one is an inner loop clipped to [lo, hi). A nest that is not partitionable keeps its body, run once for (0, 1).
     """
-    parsed = ir.Module.parse(function.canonical, module.context)
+    try:
+        parsed = ir.Module.parse(function.canonical, module.context)
+    except ir.MLIRError as error:
+        raise CodegenError(f"the canonical text is not valid MLIR: {first_line([], error)}") from error
     nest = _single_function(parsed)
     location = nest.location
     index = ir.IndexType.get(module.context)
@@ -60,9 +64,13 @@ def to_range_form(module: ir.Module, function: NestFunction, position: int) -> N
     low, high, *parameters = entry.arguments
     for old, new in zip(source.arguments, parameters, strict=True):
         old.replace_all_uses_with(new)
-    move_body(source, entry, "func.return")
     if function.loop_nest.partitionable:
+        move_body(source, entry, "func.return")
         _partition(entry, low, high)
+    else:
+        body = branch_if_less(ir.InsertionPoint(entry), location, low, high)
+        move_body(source, body, "func.return")
+        end_block(body, location)
     for loop in reversed(walk(result, "scf.parallel")):
         _sequentialise(loop)
     end_block(entry, location, "func.return")

@@ -1,14 +1,17 @@
-"""Lets LLVM reorder sums and products that a loop carries, so that it can vectorise them."""
+"""Lets LLVM reorder sums and products that a long loop carries, so that it can vectorise them."""
 
 from __future__ import annotations
 
 from torch_mlir import ir
 
 from torch_pim.compiler_hook.lowering.passes import walk
-from torch_pim.compiler_hook.lowering.views import defining_op
+from torch_pim.compiler_hook.lowering.views import constant_index, defining_op
 
 FLAGS = "reassoc,contract,nsz"
 """Reordering and fused multiply-add; nothing that assumes the absence of NaN or infinities."""
+EXACT_TRIPS = 32
+"""Loops of up to so many iterations keep their order: LLVM unrolls them and would then choose another order for
+whole vectors than for what is left of a row, so that results would depend on how the range is split."""
 
 _KINDS = {"arith.addf": "sum", "arith.subf": "sum", "arith.mulf": "product"}
 
@@ -18,16 +21,22 @@ def relax_reductions(function: ir.Operation) -> None:
     flags = ir.Attribute.parse(f"#arith.fastmath<{FLAGS}>", function.context)
     contract = ir.Attribute.parse("#arith.fastmath<contract>", function.context)
     for loop in walk(function, "scf.for"):
+        if _is_short(loop):
+            continue
         block = loop.regions[0].blocks[0]
         end = list(block.operations)[-1].operation
         for argument, result in zip(list(block.arguments)[1:], end.operands, strict=True):
             for operation in _chain(result, argument, None) or ():
                 operation.attributes["fastmath"] = flags
-                if _KINDS[operation.name] == "sum":
-                    for operand in operation.operands:
-                        factor = defining_op(operand)
-                        if factor is not None and factor.name == "arith.mulf":
-                            factor.attributes["fastmath"] = contract
+                for operand in operation.operands:
+                    factor = defining_op(operand)
+                    if _KINDS[operation.name] == "sum" and factor is not None and factor.name == "arith.mulf":
+                        factor.attributes["fastmath"] = contract
+
+
+def _is_short(loop: ir.Operation) -> bool:
+    lower, upper, step = (constant_index(value) for value in list(loop.operands)[:3])
+    return lower is not None and upper is not None and upper - lower <= EXACT_TRIPS * (step or 1)
 
 
 def _chain(value: ir.Value, argument: ir.Value, kind: str | None) -> list[ir.Operation] | None:
@@ -35,13 +44,8 @@ def _chain(value: ir.Value, argument: ir.Value, kind: str | None) -> list[ir.Ope
     if value == argument:
         return []
     operation = defining_op(value)
-    if operation is None:
-        return None
-    if operation.name == "scf.for":
-        position = next(i for i, result in enumerate(operation.results) if result == value)
-        return _chain(operation.operands[3 + position], argument, kind)
-    found = _KINDS.get(operation.name)
-    if found is None or kind not in (None, found):
+    found = None if operation is None else _KINDS.get(operation.name)
+    if operation is None or found is None or kind not in (None, found):
         return None
     for operand in operation.operands:
         rest = _chain(operand, argument, found)

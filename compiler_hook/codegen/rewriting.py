@@ -8,6 +8,9 @@ from torch_mlir import ir
 
 from torch_pim.compiler_hook.errors import CodegenError
 
+_SIGNED_LESS = 2
+"""Predicate slt of arith.cmpi."""
+
 
 class IndexBuilder:
     """Emits index arithmetic at one insertion point; canonicalisation folds what is constant."""
@@ -72,6 +75,19 @@ def new_loop(
     with point, location:
         loop = ir.Operation.create("scf.for", results=[], operands=[lower, upper, step], regions=1)
     return loop, loop.regions[0].blocks.append(ir.IndexType.get(location.context), arg_locs=[location])
+
+
+def branch_if_less(point: ir.InsertionPoint, location: ir.Location, left: ir.Value, right: ir.Value) -> ir.Block:
+    """The block of an `scf.if left < right` (signed); the caller fills it and ends it with `end_block`."""
+    with point, location:
+        less = ir.Operation.create(
+            "arith.cmpi",
+            results=[ir.IntegerType.get_signless(1)],
+            operands=[left, right],
+            attributes={"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _SIGNED_LESS)},
+        )
+        branch = ir.Operation.create("scf.if", operands=[less.result], regions=2)
+    return branch.regions[0].blocks.append()
 
 
 def end_block(block: ir.Block, location: ir.Location, terminator: str = "scf.yield") -> None:

@@ -1,0 +1,1 @@
+"""Profilers that measure nests on the machine this process runs on."""
