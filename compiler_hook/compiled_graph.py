@@ -27,6 +27,8 @@ class PlacedProgram:
     specialised: SpecialisedProgram
     problem: PlacementProblem
     placement: Placement
+    weights: frozenset[int] = frozenset()
+    """Positions of parameters that are resident model weights."""
 
 
 class CompiledGraph:
@@ -61,7 +63,7 @@ class CompiledGraph:
             target = self.target
             problem = self.lowered.problem(target.host, target.device_spec, target.profiles, key)
             placement = _within_device(target, specialised, target.policy.place(problem))
-            found = self._placed[key] = PlacedProgram(specialised, problem, placement)
+            found = self._placed[key] = PlacedProgram(specialised, problem, placement, self.lowered.weights)
         return found
 
     @property

@@ -52,14 +52,14 @@ def build_nest(op: ir.Operation) -> BuiltNest:
     block = function.regions[0].blocks.append(*types, arg_locs=[op.location] * len(types))
     mapping = dict(zip(parameters, block.arguments, strict=True))
     with ir.InsertionPoint(block), op.location:
-        for source in prologue:
-            clone = source.clone().operation
-            _remap(clone, mapping)
-            if SPILL in clone.attributes:
-                del clone.attributes[SPILL]
-            mapping.update(zip(source.results, clone.results, strict=True))
+        clones = [_repeat(source, mapping) for source in prologue]
         body = op.clone().operation
         terminator = ir.Operation.create("func.return")
+    # Loads belong to the iterations: a partitionable function holds nothing but producers beside its loop.
+    first = body.regions[0].blocks[0].operations[0].operation
+    for clone in clones:
+        if clone.name == "memref.load":
+            clone.move_before(first)
     for inner in walk(body):
         _remap(inner, mapping)
     partitionable = op.name == "scf.parallel"
@@ -80,6 +80,16 @@ def build_nest(op: ir.Operation) -> BuiltNest:
         stored=stored,
         partitionable=partitionable,
     )
+
+
+def _repeat(source: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> ir.Operation:
+    """A copy of a producer at the current insertion point, on the function's own values."""
+    clone = source.clone().operation
+    _remap(clone, mapping)
+    if SPILL in clone.attributes:
+        del clone.attributes[SPILL]
+    mapping.update(zip(source.results, clone.results, strict=True))
+    return clone
 
 
 def _free_values(op: ir.Operation) -> list[ir.Value]:

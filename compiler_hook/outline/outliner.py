@@ -31,7 +31,7 @@ from torch_pim.compiler_hook.outline.program import (
     StoreScalar,
 )
 from torch_pim.compiler_hook.outline.view_steps import view_step
-from torch_pim.features.extraction import extract_loop_nest
+from torch_pim.features.extraction import ExtractionError, extract_loop_nest
 
 _ORIGIN = re.compile(r'"([^"@]+)@([^"@]+)"')
 
@@ -140,7 +140,10 @@ class _Outliner:
     def _register(self, built: BuiltNest) -> int:
         number = len(self.unique)
         self.functions[built.code_hash] = number
-        nest = extract_loop_nest(built.function, name=f"nest_{number}", code_hash=built.code_hash)
+        try:
+            nest = extract_loop_nest(built.function, name=f"nest_{number}", code_hash=built.code_hash)
+        except ExtractionError as error:
+            raise LoweringError(f"no record can be made of a nest: {error}") from error
         self.unique.append(NestFunction(built.code_hash, built.canonical, built.parameters, nest))
         self.origins.append(({}, []))
         return number
