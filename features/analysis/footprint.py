@@ -21,6 +21,8 @@ class Footprint:
     stored_bytes: float
     lines: float
     stored_lines: float
+    largest_buffer_bytes: float
+    """Touched bytes of the buffer of which most is touched."""
 
     @property
     def line_utilisation(self) -> float:
@@ -34,11 +36,13 @@ def nest_footprint(nest: LoopNest) -> Footprint:
     everything = buffer_extents(nest, nest.accesses, every)
     stored = buffer_extents(nest, [a for a in nest.accesses if a.kind == "store"], every)
     size = {index: ELEMENT_BYTES[buffer.element_type] for index, buffer in enumerate(nest.buffers)}
+    touched_bytes = [e.elements * size[b] for b, e in everything.items()]
     return Footprint(
-        touched_bytes=sum(e.elements * size[b] for b, e in everything.items()),
+        touched_bytes=sum(touched_bytes),
         stored_bytes=sum(e.elements * size[b] for b, e in stored.items()),
         lines=sum(e.lines for e in everything.values()),
         stored_lines=sum(e.lines for e in stored.values()),
+        largest_buffer_bytes=max(touched_bytes, default=0.0),
     )
 
 

@@ -43,9 +43,13 @@ def flops(nest: LoopNest) -> float:
     )
 
 
-def arithmetic(nest: LoopNest) -> float:
-    """All operations on data, integers too: everything but address arithmetic and branches."""
-    return sum(operation_count(nest, o) for o in nest.operations if o.kind not in OVERHEAD_KINDS)
+def data_operations(nest: LoopNest, *, floating: bool) -> float:
+    """Operations on data, address arithmetic and branches aside: those on floating-point types, or all others."""
+    return sum(
+        operation_count(nest, o)
+        for o in nest.operations
+        if o.kind not in OVERHEAD_KINDS and (o.element_type in FLOAT_TYPES) == floating
+    )
 
 
 def innermost_loops(nest: LoopNest) -> tuple[int, ...]:

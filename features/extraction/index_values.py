@@ -104,7 +104,7 @@ class IndexValues:
             return self.view(op.operands[0]).sizes[axis] if isinstance(axis, int) else UNKNOWN
         parts = [self.form(operand) for operand in op.operands if not isinstance(operand.type, ir.MemRefType)]
         if op.name in ("affine.apply", "affine.min", "affine.max"):
-            results = apply_map(ir.AffineMap(op.attributes["map"].value), parts, self._trips)
+            results = apply_map(ir.AffineMapAttr(op.attributes["map"]).value, parts, self._trips)
             return reduce(index_form.maximum if op.name == "affine.max" else index_form.minimum, results)
         if op.name == "arith.select":
             same = parts[1] == parts[2]

@@ -165,7 +165,7 @@ class NestWalk:
                 "and stores, and arith, math or affine arithmetic: lower it before outlining"
             )
         if op.name.startswith("affine."):
-            count = operation_count(ir.AffineMap(op.attributes["map"].value))
+            count = operation_count(ir.AffineMapAttr(op.attributes["map"]).value)
             self.recorder.add_operation("address", "index", place.loop, count * place.share)
             return
         name = _counted_type(op)
