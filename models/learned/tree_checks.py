@@ -40,7 +40,7 @@ class Tree:
 
 
 def checked_tree(table: Any, index: int, width: int) -> Tree:
-    """Arrays of one tree. Raises UnsupportedFormat for wrong lengths, loops, bad indices, categories or vector leaves."""
+    """Arrays of one tree. Raises UnsupportedFormat for wrong lengths, loops, bad indices, categories, vector leaves."""
     where = f"tree {index}"
     parameters = entry(table, "tree_param", dict)
     try:
@@ -54,9 +54,10 @@ def checked_tree(table: Any, index: int, width: int) -> Tree:
         raise refuse(f"{where} has categorical splits: expected numerical ones")
 
     def array(name: str, dtype: Any) -> Any:
+        stored = entry(table, name, list)
         try:
             with np.errstate(over="ignore"):
-                found = np.array(entry(table, name, list), dtype=np.float64).astype(dtype)
+                found = np.array(stored, dtype=np.float64).astype(dtype)
         except (TypeError, ValueError) as error:
             raise refuse(f"{where}: {name} holds something else than numbers") from error
         if found.shape != (count,) or count == 0:

@@ -1,0 +1,73 @@
+"""The shipped default: work filter, then the trained classifier with its calibrated score, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch_pim.features.placement import PlacementProblem
+from torch_pim.models.cost_model.estimate import CostEstimate
+from torch_pim.models.cost_model.model import CostModel
+from torch_pim.models.errors import DeviceMismatch
+from torch_pim.models.learned.bundle import Bundle
+from torch_pim.models.learned.guard import RangeGuard
+from torch_pim.models.learned.inputs import model_rows
+from torch_pim.models.policies.analytic import AnalyticRule
+from torch_pim.models.policies.cost_model import CostModelRule, describe
+from torch_pim.models.policies.model_loading import load_bundle
+from torch_pim.models.policies.opinion import Opinion, Rule
+from torch_pim.models.policies.policy import OnModelError, Policy, PolicyRequest
+from torch_pim.models.policies.two_stage import TwoStagePolicy
+
+
+class LearnedRule:
+    """Asks the classifier of a bundle; abstains on machines and nests outside of its training range."""
+
+    name = "learned"
+
+    def __init__(self, bundle: Bundle, on_model_error: OnModelError = "fallback") -> None:
+        self.bundle = bundle
+        self.on_model_error = on_model_error
+        self.guard = RangeGuard(bundle.manifest.ranges)
+
+    def opinions(
+        self, problem: PlacementProblem, nests: Sequence[int], estimates: Sequence[CostEstimate]
+    ) -> tuple[Opinion, ...]:
+        """Raises DeviceMismatch for machines outside the training range if model errors are not to be survived."""
+        rows = model_rows(problem, nests, self.bundle)
+        scores = self.bundle.scores(rows)
+        return tuple(
+            self._opinion(problem, row, score, estimates[index])
+            for index, row, score in zip(nests, rows, scores, strict=True)
+        )
+
+    def _opinion(
+        self, problem: PlacementProblem, row: Sequence[float], score: float, estimate: CostEstimate
+    ) -> Opinion:
+        unknown_machine = self.guard.machine_problem(row)
+        if unknown_machine is not None and self.on_model_error == "error":
+            manifest = self.bundle.manifest
+            raise DeviceMismatch(
+                f"model {manifest.name} {manifest.version} was not trained for {problem.host.name} with "
+                f"{problem.device.name}: {unknown_machine}; retrain with such machines, or choose another policy"
+            )
+        outside = unknown_machine or self.guard.nest_problem(row)
+        if outside is not None:
+            return Opinion(None, outside)
+        threshold = self.bundle.manifest.threshold
+        chosen = score >= threshold
+        verdict = f"score {score:.2f} {'>=' if chosen else '<'} {threshold:.2f}"
+        return Opinion("pim" if chosen else "host", f"{describe(estimate)}; {verdict}", score)
+
+
+def learned_chain(bundle: Bundle, on_model_error: OnModelError) -> tuple[Rule, ...]:
+    """Classifier, then what fills its abstentions: the fitted cost model, then the analytic rule."""
+    return LearnedRule(bundle, on_model_error), CostModelRule(), AnalyticRule()
+
+
+def create(request: PolicyRequest) -> Policy:
+    bundle = load_bundle(request)
+    if bundle is None:
+        return TwoStagePolicy(request.name, (CostModelRule(), AnalyticRule()), CostModel(), {"model": "none"})
+    chain = learned_chain(bundle, request.on_model_error)
+    options = {"on_model_error": request.on_model_error}
+    return TwoStagePolicy(request.name, chain, bundle.cost_model, options, bundle.digest)
