@@ -14,11 +14,11 @@ import numpy as np
 from torch_pim.compiler_hook.errors import TorchPimError
 from torch_pim.experiments.label.label_set import LabelHeader, LabelledNest, LabelSet
 from torch_pim.experiments.label.records import RecordError, decode, encode
-from torch_pim.experiments.label.rows import FeatureRows, feature_rows
+from torch_pim.experiments.label.rows import FeatureRows, RowSource
 from torch_pim.features.machines import DeviceSpec, HostSpec
 from torch_pim.features.nest import LoopNest
 from torch_pim.features.profile import HostProfile
-from torch_pim.models.cost_model import CostModel
+from torch_pim.models.cost_model.constants import FROM_SPECS
 from torch_pim.models.learned.inputs import MODEL_SCHEMA
 
 FORMAT = 1
@@ -37,14 +37,13 @@ def write_labels(labels: LabelSet, path: str | os.PathLike[str]) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    model = CostModel()
-    names = [column.name for column in MODEL_SCHEMA.columns]
-    profiled, static = feature_rows(labels, model, profiled=True), feature_rows(labels, model, profiled=False)
-    table = pa.table(
-        {**_key_columns(labels, pa), **_feature_columns(names, profiled, static)},
-    ).replace_schema_metadata(
+    source = RowSource(labels)
+    profiled = source.rows(source.estimates(FROM_SPECS, "profiled"), "profiled")
+    static = source.rows(source.estimates(FROM_SPECS, "static"), "static")
+    columns = {**_key_columns(labels, pa), **_feature_columns(profiled, static)}
+    table = pa.table(columns).replace_schema_metadata(
         {
-            SCHEMA_KEY: MODEL_SCHEMA.to_json(),
+            SCHEMA_KEY: json.dumps(MODEL_SCHEMA.to_json(), sort_keys=True),
             HEADER_KEY: json.dumps(
                 {
                     "format": FORMAT,
@@ -95,9 +94,9 @@ def _key_columns(labels: LabelSet, pa: Any) -> dict[str, Any]:
     }
 
 
-def _feature_columns(names: list[str], profiled: FeatureRows, static: FeatureRows) -> dict[str, Any]:
-    columns = {name: profiled[:, i] for i, name in enumerate(names)}
-    for i, name in enumerate(names):
+def _feature_columns(profiled: FeatureRows, static: FeatureRows) -> dict[str, Any]:
+    columns = {name: profiled[:, i] for i, name in enumerate(MODEL_SCHEMA.names)}
+    for i, name in enumerate(MODEL_SCHEMA.names):
         if not np.array_equal(profiled[:, i], static[:, i], equal_nan=True):
             columns[STATIC_PREFIX + name] = static[:, i]
     return columns
