@@ -57,7 +57,7 @@ class Access:
     """False where the address, apart from loaded data, is no linear function of the loop counters (floor division,
     remainder); the strides then only estimate how fast it moves."""
     probability: float = 1.0
-    """Share of iterations that execute it (0.5 per side of a two-sided branch)."""
+    """Share of iterations that execute it: exact where loop counters decide a branch, 0.5 per side where data does."""
     byte_offset: Extent = 0
     """Distance in bytes from the first recorded access of the same buffer, all loop counters at zero."""
     indirect_loops: tuple[int, ...] = ()

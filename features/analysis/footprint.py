@@ -103,8 +103,16 @@ def _pattern_extents(nest: LoopNest, buffer: int, pattern: _Pattern, members: li
     if any(a.indirect for a in members):
         extents = random_draws(extents, pattern.draws, whole)
     lines = extents.lines if pattern.bounded else min(extents.lines, whole.lines)
-    share = max(a.probability for a in members)
+    share = _touching_share(members)
     return Extents(min(extents.elements, whole.elements) * share, lines * share)
+
+
+def _touching_share(members: list[Access]) -> float:
+    """Share of iterations that touch a pattern: both sides of a branch add up, a load beside its store does not."""
+    shares: dict[tuple[str, int], float] = defaultdict(float)
+    for access in members:
+        shares[access.kind, concrete(access.byte_offset)] += access.probability
+    return min(1.0, max(shares.values()))
 
 
 def _whole(nest: LoopNest, buffer: int) -> Extents:

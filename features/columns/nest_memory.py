@@ -116,6 +116,6 @@ MEMORY_FEATURES: tuple[Feature[NestFacts], ...] = (
         "Accesses whose address is no linear function of the loop counters.",
         lambda f: f.nonlinear_share,
     ),
-    feature("guarded_share", "share", "Accesses behind a two-sided branch.", lambda f: f.guarded_share),
+    feature("guarded_share", "share", "Accesses that some iterations skip.", lambda f: f.guarded_share),
     *(_fitted_misses(position) for position in range(len(FITTED_CACHE_BYTES))),
 )

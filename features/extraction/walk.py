@@ -9,6 +9,7 @@ from torch_mlir import ir
 
 from torch_pim.features.extent import Extent
 from torch_pim.features.extraction.affine_maps import operation_count
+from torch_pim.features.extraction.conditions import true_share
 from torch_pim.features.extraction.errors import ExtractionError
 from torch_pim.features.extraction.index_form import IndexForm, add, counter, loaded, mixed, multiply
 from torch_pim.features.extraction.index_values import IndexValues
@@ -138,11 +139,18 @@ class NestWalk:
             self.values.set_form(result, unknown)
 
     def _branch(self, op: ir.Operation, place: Place) -> None:
-        """Each side of a branch is taken equally often; a branch with one side is a guard, which mostly holds: 1."""
+        """A condition on loop counters is counted out. Else the sides of a branch are taken equally often, and a branch
+        with one side is a guard against the rare case, so that its body always runs.
+        """
         sides = [region.blocks[0] for region in op.regions if len(region.blocks)]
         self.recorder.add_operation("branch", "i1", place.loop, place.share)
-        for side in sides:
-            self.block(side.operations, replace(place, share=place.share / len(sides)))
+        shares = [1 / len(sides)] * len(sides)
+        if op.name == "scf.if":
+            known = true_share(op.operands[0], self.values.form, self.recorder.trips)
+            if known is not None:
+                shares = [known, 1.0 - known][: len(sides)]
+        for side, share in zip(sides, shares, strict=True):
+            self.block(side.operations, replace(place, share=place.share * share))
         condition = self.values.form(op.operands[0])
         for number, result in enumerate(op.results):
             yielded = [self.values.form(list(side.operations)[-1].operation.operands[number]) for side in sides]
@@ -180,7 +188,7 @@ def _carried(loop: int, initial: IndexForm) -> IndexForm:
 
 
 def _counted_type(op: ir.Operation) -> str:
-    """Element type that an operation computes on: of its first operand for comparisons and conversions."""
+    """Element type that an operation computes on: of its operands for comparisons, of its result for all else."""
     if op.name in ("arith.index_cast", "arith.index_castui"):
         return "index"
     by_operand = op.name in ("arith.cmpi", "arith.cmpf") or not len(op.results)
