@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from torch_mlir import ir
 
+from torch_pim.compiler_hook.codegen.interchange import make_accesses_contiguous
 from torch_pim.compiler_hook.codegen.rewriting import (
     IndexBuilder,
     branch_if_less,
@@ -16,6 +17,7 @@ from torch_pim.compiler_hook.codegen.rewriting import (
 )
 from torch_pim.compiler_hook.errors import CodegenError
 from torch_pim.compiler_hook.lowering.passes import first_line, walk
+from torch_pim.compiler_hook.lowering.views import constant_index
 from torch_pim.compiler_hook.outline.nest_function import NestFunction
 
 
@@ -66,13 +68,15 @@ def to_range_form(module: ir.Module, function: NestFunction, position: int) -> N
         old.replace_all_uses_with(new)
     if function.loop_nest.partitionable:
         move_body(source, entry, "func.return")
-        _partition(entry, low, high)
+        innermost, trips = _partition(entry, low, high)
     else:
         body = branch_if_less(ir.InsertionPoint(entry), location, low, high)
         move_body(source, body, "func.return")
         end_block(body, location)
     for loop in reversed(walk(result, "scf.parallel")):
         _sequentialise(loop)
+    if function.loop_nest.partitionable:
+        make_accesses_contiguous(innermost, trips)
     end_block(entry, location, "func.return")
 
 
@@ -86,7 +90,8 @@ def _single_function(parsed: ir.Module) -> ir.Operation:
     return nest
 
 
-def _partition(entry: ir.Block, low: ir.Value, high: ir.Value) -> None:
+def _partition(entry: ir.Block, low: ir.Value, high: ir.Value) -> tuple[ir.Operation, int | None]:
+    """Replaces the top-level scf.parallel; returns the innermost new loop and its constant trip count, if it has one."""
     loops = [view.operation for view in entry.operations if view.operation.name == "scf.parallel"]
     if len(loops) != 1:
         raise CodegenError(f"expected one top-level scf.parallel in a partitionable nest, found {len(loops)}")
@@ -98,7 +103,7 @@ def _partition(entry: ir.Block, low: ir.Value, high: ir.Value) -> None:
     outside = IndexBuilder(point, location)
     one = outside.constant(1)
     if len(bounds) == 1:
-        _, inner = new_loop(point, location, low, high, one)
+        loop_over_last, inner = new_loop(point, location, low, high, one)
         inside = IndexBuilder(ir.InsertionPoint(inner), location)
         lower, _, step = bounds[0]
         values = [inside.induction(inner.arguments[0], lower, step)]
@@ -119,13 +124,16 @@ def _partition(entry: ir.Block, low: ir.Value, high: ir.Value) -> None:
             counter = per_row.remainder(row, divisors[dimension]) if dimension else row
             values.insert(0, per_row.induction(counter, lower, step))
             row = per_row.divide(row, divisors[dimension]) if dimension else row
-        _, inner = new_loop(ir.InsertionPoint(rows), location, first, last, one)
+        loop_over_last, inner = new_loop(ir.InsertionPoint(rows), location, first, last, one)
         inside = IndexBuilder(ir.InsertionPoint(inner), location)
         lower, _, step = bounds[-1]
         values.append(inside.induction(inner.arguments[0], lower, step))
         end_block(rows, location)
     _replace_body(body, values, inner, location)
     loop.erase()
+    lower, upper, step = (constant_index(value) for value in bounds[-1])
+    constant = lower is not None and upper is not None and step is not None
+    return loop_over_last, -(-(upper - lower) // step) if constant else None
 
 
 def _sequentialise(loop: ir.Operation) -> None:
