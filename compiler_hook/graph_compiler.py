@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import GraphModule, Node
 
 from torch_pim.compiler_hook.compiled_graph import CompiledGraph
@@ -70,27 +72,35 @@ def compile_graph(module: GraphModule, session: Session, weights: Collection[str
 def _compiled(module: GraphModule, session: Session, weights: Collection[str]) -> GraphFunction:
     outputs = _outputs(module)
     tensors = [value for value in outputs if _is_tensor(value)]
-    graph = _graph_with_outputs(module, tensors)
+    graph, constants = _graph_with_outputs(module, tensors)
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
-    positions = {position for position, node in enumerate(placeholders) if node.name in weights}
+    first_constant = len(placeholders) - len(constants)
+    positions = {p for p, node in enumerate(placeholders) if node.name in weights or p >= first_constant}
     compiled = CompiledGraph(lower_graph(graph, positions), session.target) if tensors else None
     if compiled is not None:
         compiled.compile()
         session.graphs.append(compiled)
     originals = [node for node in module.graph.nodes if node.op == "placeholder"]
-    return _Convention(compiled, outputs, originals)
+    return _Convention(compiled, outputs, originals, constants)
 
 
 class _Convention:
     """Turns program results into graph outputs: element types, strides, constants and symbolic sizes."""
 
-    def __init__(self, compiled: CompiledGraph | None, outputs: Sequence[Any], placeholders: Sequence[Node]) -> None:
+    def __init__(
+        self,
+        compiled: CompiledGraph | None,
+        outputs: Sequence[Any],
+        placeholders: Sequence[Node],
+        constants: Sequence[torch.Tensor],
+    ) -> None:
         self._compiled = compiled
+        self._constants = tuple(constants)
         self._outputs = [_OutputRule.of(value) for value in outputs]
         self._symbols = [_symbolic_sizes(node.meta.get("val")) for node in placeholders]
 
     def __call__(self, *arguments: Any) -> list[Any]:
-        results = iter(self._compiled(arguments) if self._compiled is not None else ())
+        results = iter(self._compiled((*arguments, *self._constants)) if self._compiled is not None else ())
         sizes: dict[Any, int] = {}
         for rules, argument in zip(self._symbols, arguments, strict=True):
             for symbol, dimension in rules:
@@ -153,8 +163,11 @@ def _is_operator(node: Node) -> bool:
     return node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload)
 
 
-def _graph_with_outputs(module: GraphModule, tensors: Sequence[Node]) -> torch.fx.Graph:
-    """A copy of the graph that returns the tensors only; dead code goes, placeholders stay."""
+def _graph_with_outputs(module: GraphModule, tensors: Sequence[Node]) -> tuple[torch.fx.Graph, list[torch.Tensor]]:
+    """A copy of the graph that returns the tensors only, and the constants that its last placeholders stand for.
+
+    Dead code goes, placeholders stay; tensors that the graph reads from its module become arguments.
+    """
     copies: dict[Node, Node] = {}
     graph = torch.fx.Graph()
     graph.graph_copy(module.graph, copies)
@@ -162,7 +175,21 @@ def _graph_with_outputs(module: GraphModule, tensors: Sequence[Node]) -> torch.f
         copy.meta = dict(original.meta)
     graph.output(tuple(copies[node] for node in tensors))
     graph.eliminate_dead_code(is_impure_node=lambda node: node.op in ("placeholder", "output"))
-    return graph
+    constants: list[torch.Tensor] = []
+    mode = FakeTensorMode()
+    last = next((node for node in reversed(graph.nodes) if node.op == "placeholder"), None)
+    for node in [node for node in graph.nodes if node.op == "get_attr"]:
+        value = functools.reduce(getattr, str(node.target).split("."), module)
+        assert isinstance(value, torch.Tensor)
+        with graph.inserting_before(node) if last is None else graph.inserting_after(last):
+            argument = graph.placeholder(f"constant_{len(constants)}")
+        # The importer takes types from fake tensors only.
+        argument.meta["val"] = mode.from_tensor(value)
+        node.replace_all_uses_with(argument)
+        graph.erase_node(node)
+        constants.append(value)
+        last = argument
+    return graph, constants
 
 
 def _partly_eager(
