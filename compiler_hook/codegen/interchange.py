@@ -14,9 +14,8 @@ from torch_mlir import ir
 
 from torch_pim.compiler_hook.codegen.element_strides import element_stride
 from torch_pim.compiler_hook.codegen.memory_effects import element_access
-from torch_pim.compiler_hook.codegen.rewriting import IndexBuilder, end_block, is_inside, new_loop
+from torch_pim.compiler_hook.codegen.rewriting import IndexBuilder, constant_trips, end_block, is_inside, new_loop
 from torch_pim.compiler_hook.lowering.passes import walk
-from torch_pim.compiler_hook.lowering.views import constant_index
 
 BLOCK = 512
 """Iterations of the moved loop at a time: 2 KiB of f32 results."""
@@ -103,8 +102,8 @@ def _gains(innermost: ir.Operation, body: Sequence[ir.Operation], parallel: ir.O
     across = [element_stride(access, parallel_counter) for access in accesses]
     if not accesses or any(stride not in (0, 1) for stride in across) or 1 not in across:
         return False
-    lower, upper, step = (constant_index(value) for value in list(innermost.operands)[:3])
-    if lower is not None and upper is not None and upper - lower < SHORT_TRIPS * (step or 1):
+    trips = constant_trips(*list(innermost.operands)[:3])
+    if trips is not None and trips < SHORT_TRIPS:
         return True
     return any(element_stride(access, counter) not in (0, 1) for access in accesses)
 

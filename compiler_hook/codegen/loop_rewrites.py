@@ -5,9 +5,8 @@ from __future__ import annotations
 from torch_mlir import ir
 
 from torch_pim.compiler_hook.codegen.memory_effects import ElementAccess, accesses_below, element_access
-from torch_pim.compiler_hook.codegen.rewriting import branch_if_less, end_block, is_inside
+from torch_pim.compiler_hook.codegen.rewriting import branch_if_less, constant_trips, end_block, is_inside
 from torch_pim.compiler_hook.lowering.passes import walk
-from torch_pim.compiler_hook.lowering.views import constant_index
 
 _MOVABLE = ("arith.", "math.", "memref.dim", "memref.get_global")
 
@@ -119,8 +118,7 @@ def _guard_empty_loop(loop: ir.Operation) -> bool:
 
     A loop that may have no iterations is put under an `scf.if`: the moved load could be out of bounds without it.
     """
-    lower, upper = (constant_index(value) for value in list(loop.operands)[:2])
-    if lower is not None and upper is not None and lower < upper:
+    if constant_trips(*list(loop.operands)[:3]):
         return True
     if len(loop.results):
         return False

@@ -10,6 +10,7 @@ from torch_pim.compiler_hook.codegen.interchange import make_accesses_contiguous
 from torch_pim.compiler_hook.codegen.rewriting import (
     IndexBuilder,
     branch_if_less,
+    constant_trips,
     end_block,
     move_body,
     new_loop,
@@ -17,7 +18,6 @@ from torch_pim.compiler_hook.codegen.rewriting import (
 )
 from torch_pim.compiler_hook.errors import CodegenError
 from torch_pim.compiler_hook.lowering.passes import first_line, walk
-from torch_pim.compiler_hook.lowering.views import constant_index
 from torch_pim.compiler_hook.outline.nest_function import NestFunction
 
 
@@ -91,7 +91,7 @@ def _single_function(parsed: ir.Module) -> ir.Operation:
 
 
 def _partition(entry: ir.Block, low: ir.Value, high: ir.Value) -> tuple[ir.Operation, int | None]:
-    """Replaces the top-level scf.parallel; returns the innermost new loop and its constant trip count, if it has one."""
+    """Replaces the top-level scf.parallel; returns the innermost new loop, and its row length if that is constant."""
     loops = [view.operation for view in entry.operations if view.operation.name == "scf.parallel"]
     if len(loops) != 1:
         raise CodegenError(f"expected one top-level scf.parallel in a partitionable nest, found {len(loops)}")
@@ -131,9 +131,7 @@ def _partition(entry: ir.Block, low: ir.Value, high: ir.Value) -> tuple[ir.Opera
         end_block(rows, location)
     _replace_body(body, values, inner, location)
     loop.erase()
-    lower, upper, step = (constant_index(value) for value in bounds[-1])
-    constant = lower is not None and upper is not None and step is not None
-    return loop_over_last, -(-(upper - lower) // step) if constant else None
+    return loop_over_last, constant_trips(*bounds[-1])
 
 
 def _sequentialise(loop: ir.Operation) -> None:

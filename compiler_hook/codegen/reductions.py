@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from torch_mlir import ir
 
+from torch_pim.compiler_hook.codegen.rewriting import constant_trips
 from torch_pim.compiler_hook.lowering.passes import walk
-from torch_pim.compiler_hook.lowering.views import constant_index, defining_op
+from torch_pim.compiler_hook.lowering.views import defining_op
 
 FLAGS = "reassoc,contract,nsz"
 """Reordering and fused multiply-add; nothing that assumes the absence of NaN or infinities."""
@@ -21,7 +22,8 @@ def relax_reductions(function: ir.Operation) -> None:
     flags = ir.Attribute.parse(f"#arith.fastmath<{FLAGS}>", function.context)
     contract = ir.Attribute.parse("#arith.fastmath<contract>", function.context)
     for loop in walk(function, "scf.for"):
-        if _is_short(loop):
+        trips = constant_trips(*list(loop.operands)[:3])
+        if trips is not None and trips <= EXACT_TRIPS:
             continue
         block = loop.regions[0].blocks[0]
         end = list(block.operations)[-1].operation
@@ -32,11 +34,6 @@ def relax_reductions(function: ir.Operation) -> None:
                     factor = defining_op(operand)
                     if _KINDS[operation.name] == "sum" and factor is not None and factor.name == "arith.mulf":
                         factor.attributes["fastmath"] = contract
-
-
-def _is_short(loop: ir.Operation) -> bool:
-    lower, upper, step = (constant_index(value) for value in list(loop.operands)[:3])
-    return lower is not None and upper is not None and upper - lower <= EXACT_TRIPS * (step or 1)
 
 
 def _chain(value: ir.Value, argument: ir.Value, kind: str | None) -> list[ir.Operation] | None:

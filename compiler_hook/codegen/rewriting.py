@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch_mlir import ir
 
 from torch_pim.compiler_hook.errors import CodegenError
+from torch_pim.compiler_hook.lowering.views import constant_index
 
 _SIGNED_LESS = 2
 """Predicate slt of arith.cmpi."""
@@ -102,6 +103,14 @@ def parallel_bounds(loop: ir.Operation) -> list[tuple[ir.Value, ir.Value, ir.Val
     rank = len(loop.regions[0].blocks[0].arguments)
     operands = list(loop.operands)
     return list(zip(operands[:rank], operands[rank : 2 * rank], operands[2 * rank :], strict=True))
+
+
+def constant_trips(lower: ir.Value, upper: ir.Value, step: ir.Value) -> int | None:
+    """Number of iterations of a loop whose bounds are constants, else None."""
+    first, end, by = constant_index(lower), constant_index(upper), constant_index(step)
+    if first is None or end is None or by is None:
+        return None
+    return max(0, -(-(end - first) // by))
 
 
 def move_body(source: ir.Block, target: ir.Block, dropped: str) -> None:
