@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from torch_pim.compiler_hook.cli.command import Command
 from torch_pim.compiler_hook.errors import OptionError, RegistryError
 from torch_pim.compiler_hook.protocols import Device, Profiler, TimingModel
 from torch_pim.features.machines import DeviceSpec
 from torch_pim.models.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from torch_pim.models.policies import OnModelError, Policy
 
 DISTRIBUTION = "torch-pim"
 ANY_DEVICE = "emulated"
@@ -93,10 +96,21 @@ class DeviceFactory(Protocol):
     def __call__(self, spec: DeviceSpec) -> Device: ...
 
 
-class PolicyFactory(Protocol):
-    """What a policy entry point names: makes a policy (torch_pim.models.policies says what that is)."""
+class PolicyMaker(Protocol):
+    """Makes the policy of one name; see `create_policy` in torch_pim.models.policies for the arguments."""
 
-    def __call__(self, *, bundle: Path | None = None, seed: int = 0, on_model_error: str = "fallback") -> Any: ...
+    def __call__(self, *, bundle: Path | None, seed: int, on_model_error: OnModelError) -> Policy: ...
+
+
+class PolicyRegistry(Registry[PolicyMaker]):
+    """The policies of the models room and of plug-ins, whose factories take a PolicyRequest."""
+
+    def load(self, name: str) -> PolicyMaker:
+        """Imports the policy's factory; what is returned calls and checks it."""
+        super().load(name)
+        from torch_pim.models.policies import create_policy
+
+        return functools.partial(create_policy, name)
 
 
 def _from_entry_point(point: EntryPoint) -> Provider:
@@ -104,17 +118,14 @@ def _from_entry_point(point: EntryPoint) -> Provider:
     return Provider(point.name, point.value, origin, point.load)
 
 
-def _own(name: str, target: str, load: Callable[[], Any] | None = None) -> Provider:
-    return Provider(name, target, DISTRIBUTION, load or EntryPoint(name, target, "").load)
+def _own(name: str, target: str) -> Provider:
+    return Provider(name, target, DISTRIBUTION, EntryPoint(name, target, "").load)
 
 
 def _own_policies() -> Sequence[Provider]:
-    from torch_pim.models.policies import create_policy, policy_names
+    from torch_pim.models.policies.registry import BUILT_IN
 
-    def loader(name: str) -> Callable[[], PolicyFactory]:
-        return lambda: functools.partial(create_policy, name)
-
-    return [_own(name, "torch_pim.models.policies:create_policy", loader(name)) for name in policy_names()]
+    return [_own(name, f"{module}:create") for name, module in BUILT_IN.items()]
 
 
 def _own_commands() -> Sequence[Provider]:
@@ -137,7 +148,7 @@ def _not_installed() -> str:
 
 devices: Registry[DeviceFactory] = Registry("device", "torch_pim.devices")
 profilers: Registry[Callable[..., Profiler]] = Registry("profiler", "torch_pim.profilers")
-policies: Registry[PolicyFactory] = Registry("policy", "torch_pim.policies", _own_policies)
+policies = PolicyRegistry("policy", "torch_pim.policies", _own_policies)
 timing_models: Registry[Callable[..., TimingModel]] = Registry("timing model", "torch_pim.timing_models")
 workloads: Registry[Any] = Registry("workload collection", "torch_pim.workloads")
 commands: Registry[Command] = Registry("command", "torch_pim.commands", _own_commands)

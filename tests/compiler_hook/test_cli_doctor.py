@@ -115,31 +115,32 @@ def test_a_compiler_that_does_not_import_is_a_problem(monkeypatch: pytest.Monkey
     assert "torch_mlir.ir does not import" in found.value
 
 
-def write_cache(folder: Path, index: int, **values: str) -> None:
-    entry = folder / f"index{index}"
-    entry.mkdir()
+def write_cache(root: Path, index: int, **values: str) -> None:
+    entry = root / "sys" / "devices" / "system" / "cpu" / "cpu0" / "cache" / f"index{index}"
+    entry.mkdir(parents=True)
     for name, value in values.items():
         (entry / name).write_text(value + "\n")
 
 
 def test_processor_from_the_kernels_files(tmp_path: Path) -> None:
-    cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text("processor\t: 0\nmodel name\t: Example 9000: the fast one\n")
-    write_cache(tmp_path, 0, level="1", type="Data", size="48K", shared_cpu_list="0")
-    write_cache(tmp_path, 1, level="1", type="Instruction", size="32K", shared_cpu_list="0")
-    write_cache(tmp_path, 2, level="2", type="Unified", size="2048K", shared_cpu_list="0-1")
-    write_cache(tmp_path, 3, level="3", type="Unified", size="32M", shared_cpu_list="0-7")
-    found = {name: finding.value for name, finding in by_name(check_processor(cpuinfo, tmp_path)).items()}
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "cpuinfo").write_text("vendor_id : Maker\nmodel name\t: Example 9000: the fast one\n\n")
+    write_cache(tmp_path, 0, level="1", type="Data", size="48K")
+    write_cache(tmp_path, 1, level="1", type="Instruction", size="32K")
+    write_cache(tmp_path, 2, level="2", type="Unified", size="2048K")
+    write_cache(tmp_path, 3, level="3", type="Unified", size="33M")
+    found = {name: finding.value for name, finding in by_name(check_processor(tmp_path)).items()}
     assert found["model"].startswith("Example 9000: the fast one")
-    assert found["L1 data cache"] == "48 KiB, shared by cores 0"
-    assert found["L2 cache"] == "2 MiB, shared by cores 0-1"
-    assert found["L3 cache"] == "32 MiB, shared by cores 0-7"
-    assert set(found) == {"model", "cores", "L1 data cache", "L2 cache", "L3 cache"}
+    assert found["host_id"].startswith("Maker")
+    assert found["L1 data cache"] == "48 KiB"
+    assert found["L2 cache"] == "2 MiB"
+    assert found["L3 cache"] == "33 MiB"
+    assert set(found) == {"model", "host_id", "cores", "L1 data cache", "L2 cache", "L3 cache"}
 
 
 def test_processor_without_the_kernels_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sysconf_names", {})
-    found = by_name(check_processor(tmp_path / "none", tmp_path))
+    found = by_name(check_processor(tmp_path))
     assert found["model"].value == platform.machine()
     assert found["caches"].state == "note"
 

@@ -51,12 +51,15 @@ def test_nothing_is_left_when_the_plugin_goes() -> None:
 def test_plugin_policies_stand_beside_the_built_in_ones(with_plugin: Path) -> None:
     built_in = {"learned", "learned+residency", "analytic", "cost-model", "host", "pim", "random"}
     assert built_in | {"example-policy"} == set(registry.policies.names())
-    assert registry.policies.load("example-policy")(seed=7).seed == 7
+    assert (
+        registry.policies.load("example-policy")(bundle=None, seed=7, on_model_error="error").fingerprint(None)
+        == "example-policy 1.2.3 7"
+    )
 
 
 @pytest.mark.parametrize("name", ["host", "pim", "random", "analytic"])
 def test_built_in_policies_load_without_entry_points(name: str) -> None:
-    policy = registry.policies.load(name)(seed=1)
+    policy = registry.policies.load(name)(bundle=None, seed=1, on_model_error="error")
     assert callable(policy.place)
     assert callable(policy.fingerprint)
 

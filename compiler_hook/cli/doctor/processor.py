@@ -1,4 +1,4 @@
-"""The processor of this machine: model, cores that may be used, cache sizes."""
+"""The processor of this machine: model, identity, cores that may be used, cache sizes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from torch_pim.compiler_hook.cli.doctor.finding import Finding
+from torch_pim.compiler_hook.profilers.cpu_identity import read_cpu_identity
 
 SECTION = "processor"
-_UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}
 _CONFIGURED = (
     ("L1 data cache", "SC_LEVEL1_DCACHE_SIZE"),
     ("L2 cache", "SC_LEVEL2_CACHE_SIZE"),
@@ -18,17 +18,23 @@ _CONFIGURED = (
 )
 
 
-def check_processor(
-    cpuinfo: Path = Path("/proc/cpuinfo"), caches: Path = Path("/sys/devices/system/cpu/cpu0/cache")
-) -> Iterator[Finding]:
-    """Model, core count and one finding per data cache, from the kernel's own files."""
-    yield Finding(SECTION, "model", "ok", _model(cpuinfo))
+def check_processor(root: Path = Path("/")) -> Iterator[Finding]:
+    """Model, the host_id that measured profiles carry, cores, and data caches; reads /proc and /sys below `root`."""
+    identity = read_cpu_identity(root)
+    yield Finding(SECTION, "model", "ok", _model(root / "proc" / "cpuinfo"))
+    yield Finding(SECTION, "host_id", "ok", identity.host_id)
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield Finding(SECTION, "cores", "ok", f"{usable} usable of {os.cpu_count()}")
-    found = list(_caches_of_kernel(caches)) or list(_caches_of_c_library())
-    if not found:
-        yield Finding(SECTION, "caches", "note", "unknown", "describe this machine in a host TOML file to place for it")
-    yield from found
+    caches = {
+        f"L{cache.level} {'data ' if cache.kind == 'Data' else ''}cache": cache.nbytes
+        for cache in identity.caches
+        if cache.kind != "Instruction"
+    } or dict(_caches_of_c_library())
+    for name, nbytes in caches.items():
+        yield Finding(SECTION, name, "ok", _readable(nbytes))
+    if not caches:
+        advice = "to place for this machine, give its cache sizes in a host TOML file"
+        yield Finding(SECTION, "caches", "note", "unknown", advice)
 
 
 def _model(cpuinfo: Path) -> str:
@@ -40,29 +46,11 @@ def _model(cpuinfo: Path) -> str:
     return platform.machine()
 
 
-def _caches_of_kernel(folder: Path) -> Iterator[Finding]:
-    for index in sorted(folder.glob("index*")):
-        try:
-            level, kind, size, sharers = (
-                (index / name).read_text(encoding="ascii").strip()
-                for name in ("level", "type", "size", "shared_cpu_list")
-            )
-        except OSError:
-            # Some virtual machines list a cache without its size; then the C library is asked for all of them.
-            return
-        if kind != "Instruction":
-            name = f"L{level} {'data ' if kind == 'Data' else ''}cache"
-            yield Finding(SECTION, name, "ok", f"{_readable(_nbytes(size))}, shared by cores {sharers}")
-
-
-def _caches_of_c_library() -> Iterator[Finding]:
+def _caches_of_c_library() -> Iterator[tuple[str, int]]:
+    # Where the kernel describes no caches, the C library may still know them from the processor itself.
     for name, key in _CONFIGURED:
         if key in getattr(os, "sysconf_names", {}) and (nbytes := os.sysconf(key)) > 0:
-            yield Finding(SECTION, name, "ok", _readable(nbytes))
-
-
-def _nbytes(size: str) -> int:
-    return int(size[:-1]) * _UNITS[size[-1]] if size[-1:] in _UNITS else int(size)
+            yield name, nbytes
 
 
 def _readable(nbytes: int) -> str:
