@@ -56,9 +56,7 @@ class CompiledModel:
         return "\n".join(parts)
 
 
-def compile(
-    model: torch.nn.Module | ExportedProgram, *, dynamic: bool | None = None, **options: Any
-) -> CompiledModel:
+def compile(model: torch.nn.Module | ExportedProgram, *, dynamic: bool | None = None, **options: Any) -> CompiledModel:
     """Compiles a model; keyword options are those of CompileOptions (device, host, policy, bundle, profile, ...).
 
     Graphs are made at the first call, as with torch.compile; forward and backward both run as placed nests. Raises

@@ -33,7 +33,9 @@ def compile_dynamo_graph(module: GraphModule, inputs: Sequence[Any], session: Se
     """Compiles one Dynamo graph; what was compiled is recorded in the session."""
     _use_own_attention(module)
     parameters = [position for position, value in enumerate(inputs) if isinstance(value, torch.nn.Parameter)]
-    forward_names = {f"{prefix}{position + first}{suffix}" for position in parameters for prefix, first, suffix in _NAMES}
+    forward_names = {
+        f"{prefix}{position + first}{suffix}" for position in parameters for prefix, first, suffix in _NAMES
+    }
 
     def compiler(graph: GraphModule, _example: Sequence[Any]) -> Callable[..., Any]:
         return make_boxed_func(compile_graph(graph, session, forward_names))

@@ -37,9 +37,7 @@ class LoweredProgram:
 
     @property
     def is_static(self) -> bool:
-        return all(
-            isinstance(p, MemRefParameter) and None not in p.shape for p in self.program.parameters
-        )
+        return all(isinstance(p, MemRefParameter) and None not in p.shape for p in self.program.parameters)
 
     def static_arguments(self) -> tuple[Layout, ...]:
         """Contiguous layouts of the parameters; ShapeError when a size is dynamic."""

@@ -134,5 +134,3 @@ def _alone(node: Node) -> Graph:
     else:
         graph.output((copy,))
     return graph
-
-

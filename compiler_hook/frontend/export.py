@@ -46,8 +46,10 @@ def export_graph(
     with _EXPORT_LOCK, ExitStack() as stack:
         stack.enter_context(decomposable_tracing())
         try:
-            program = model if isinstance(model, ExportedProgram) else _export(
-                model, arguments, keywords, dynamic_shapes, stack
+            program = (
+                model
+                if isinstance(model, ExportedProgram)
+                else _export(model, arguments, keywords, dynamic_shapes, stack)
             )
             program = program.run_decompositions(decomposition_table())
         except Exception as error:  # torch.export raises many types
@@ -69,9 +71,7 @@ def _export(
     if mode is not None:
         stack.enter_context(mode)
     distinct = _distinct(tuple(arguments))
-    return torch.export.export(
-        model, distinct, dict(keywords or {}), dynamic_shapes=dynamic_shapes, strict=False
-    )
+    return torch.export.export(model, distinct, dict(keywords or {}), dynamic_shapes=dynamic_shapes, strict=False)
 
 
 def _fake_mode(model: torch.nn.Module, arguments: Sequence[Any]) -> FakeTensorMode | None:

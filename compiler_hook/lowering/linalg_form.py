@@ -23,9 +23,7 @@ def _permute_loops(op: ir.Operation, kinds: list[ir.Attribute], order: list[int]
     """`order[new] = old` loop position."""
     new_of_old = {old: new for new, old in enumerate(order)}
     with op.context:
-        rename = ir.AffineMap.get(
-            len(order), 0, [ir.AffineExpr.get_dim(new_of_old[old]) for old in range(len(order))]
-        )
+        rename = ir.AffineMap.get(len(order), 0, [ir.AffineExpr.get_dim(new_of_old[old]) for old in range(len(order))])
         maps = []
         for attribute in op.attributes["indexing_maps"]:
             old_map = ir.AffineMapAttr(attribute).value

@@ -26,9 +26,7 @@ _BUFFERIZE = (
     "function-boundary-type-conversion=identity-layout-map},"
     "func.func(tm-tensor-bufferize),refback-mlprogram-bufferize,canonicalize,cse"
 )
-_LOOPS = (
-    "func.func(refback-munge-memref-copy,tm-tensor-to-loops,convert-linalg-to-parallel-loops),canonicalize,cse"
-)
+_LOOPS = "func.func(refback-munge-memref-copy,tm-tensor-to-loops,convert-linalg-to-parallel-loops),canonicalize,cse"
 
 
 def torch_to_linalg(module: ir.Module) -> None:

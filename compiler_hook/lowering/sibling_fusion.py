@@ -123,7 +123,14 @@ def _analyse(op: ir.Operation) -> _Nest | None:
             return None
         elif inner.name.startswith(("arith.", "math.")) and not _is_index_arithmetic(inner):
             computes = True
-    return _Nest(op, tuple(extents), len(extents), tuple(accesses), loads > 0 and not computes, _is_contraction(op, len(variables)))
+    return _Nest(
+        op,
+        tuple(extents),
+        len(extents),
+        tuple(accesses),
+        loads > 0 and not computes,
+        _is_contraction(op, len(variables)),
+    )
 
 
 def _position(variable: ir.Value, indices: list[ir.Value | None]) -> int | None:

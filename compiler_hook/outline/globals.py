@@ -23,7 +23,9 @@ def global_tensor(op: ir.Operation, result: Slot) -> GlobalTensor:
     for candidate in _module_block(op).operations:
         operation = candidate.operation
         if operation.name == "memref.global" and ir.StringAttr(operation.attributes["sym_name"]).value == name:
-            return GlobalTensor(result, element_type, shape, _bytes(operation.attributes["initial_value"], element_type, shape))
+            return GlobalTensor(
+                result, element_type, shape, _bytes(operation.attributes["initial_value"], element_type, shape)
+            )
     raise LoweringError(f"constant tensor @{name} has no data")
 
 

@@ -55,9 +55,7 @@ def subview(
 ) -> Layout:
     kept = [d for d in range(len(sizes)) if d not in dropped]
     start = source.offset + sum(o * s for o, s in zip(offsets, source.strides, strict=True))
-    return Layout(
-        tuple(sizes[d] for d in kept), tuple(source.strides[d] * steps[d] for d in kept), start
-    )
+    return Layout(tuple(sizes[d] for d in kept), tuple(source.strides[d] * steps[d] for d in kept), start)
 
 
 def expand(source: Layout, groups: Sequence[Sequence[int]], sizes: Sequence[int]) -> Layout:

@@ -115,9 +115,7 @@ class Invoke:
     site: str
 
 
-Step = (
-    Allocate | GlobalTensor | View | Dimension | Compute | LoadScalar | StoreScalar | Check | Invoke
-)
+Step = Allocate | GlobalTensor | View | Dimension | Compute | LoadScalar | StoreScalar | Check | Invoke
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,12 +141,12 @@ class _Specialiser:
                     ]
                 case Compute():
                     operands = [self._number(o) for o in step.operands]
-                    self.values[step.result.index] = compute(
-                        step.operation, operands, step.result_type, step.predicate
-                    )
+                    self.values[step.result.index] = compute(step.operation, operands, step.result_type, step.predicate)
                 case StoreScalar():
                     indices = tuple(self._integer(i) for i in step.indices)
-                    self.shape_tensors.setdefault(self._buffer(step.target).root, {})[indices] = self._number(step.value)
+                    self.shape_tensors.setdefault(self._buffer(step.target).root, {})[indices] = self._number(
+                        step.value
+                    )
                 case LoadScalar():
                     self.values[step.result.index] = self._load(step)
                 case Check():

@@ -65,9 +65,11 @@ def _dropped(op: ir.Operation, layout: MemRefParameter) -> tuple[int, ...]:
         remaining = len(sizes) - dimension
         stride = source.strides[dimension]
         step = None if stride is None or steps[dimension] == _DYNAMIC else stride * steps[dimension]
-        matches = position < len(layout.shape) and (
-            layout.shape[position] in (None, size) or size == _DYNAMIC
-        ) and (layout.strides[position] is None or step is None or layout.strides[position] == step)
+        matches = (
+            position < len(layout.shape)
+            and (layout.shape[position] in (None, size) or size == _DYNAMIC)
+            and (layout.strides[position] is None or step is None or layout.strides[position] == step)
+        )
         must_keep = remaining == len(layout.shape) - position
         if must_keep or (matches and size != 1):
             position += 1

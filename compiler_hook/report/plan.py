@@ -97,9 +97,7 @@ def switches(sides: Sequence[Side]) -> int:
 
 def contraction_flops(program: SpecialisedProgram) -> float:
     """Two floating-point operations per multiply-add of every contraction, over all calls."""
-    per_nest = [
-        sum(2.0 * contraction.macs for contraction in contractions(nest.loop_nest)) for nest in program.nests
-    ]
+    per_nest = [sum(2.0 * contraction.macs for contraction in contractions(nest.loop_nest)) for nest in program.nests]
     return sum(per_nest[call.nest] for call in program.calls)
 
 

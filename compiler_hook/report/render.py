@@ -58,7 +58,10 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _is_number(cell: str) -> bool:
-    return bool(cell) and cell.replace(".", "", 1).replace(",", "").removesuffix("x").removesuffix("%").lstrip("-").isdigit()
+    return (
+        bool(cell)
+        and cell.replace(".", "", 1).replace(",", "").removesuffix("x").removesuffix("%").lstrip("-").isdigit()
+    )
 
 
 def _clip(text: str, width: int) -> str:
