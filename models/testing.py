@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from torch_pim.features.nest import ELEMENT_BYTES, NO_LOOP, Access, Buffer, Loop, LoopNest
 from torch_pim.models.cost_model.constants import FROM_SPECS, CostConstants
 from torch_pim.models.learned.bundle_writer import write_bundle
 from torch_pim.models.learned.classifier import Calibration, LogisticModel
@@ -67,6 +68,28 @@ def make_tiny_bundle(
         )
     card = "# tiny\n\nGenerated for tests; knows nothing.\n"
     return write_bundle(path, manifest, model=model, card=card, host_residual=host, device_residual=device)
+
+
+def stream_nest(
+    elements: int, *, element_type: str = "f32", name: str = "copy", partitionable: bool = True
+) -> LoopNest:
+    """`out[i] = in[i]` over a contiguous array."""
+    size = ELEMENT_BYTES[element_type]
+    stride = ((0, size),)
+    return LoopNest(
+        name=name,
+        loops=(Loop("parallel" if partitionable else "sequential", elements, NO_LOOP),),
+        parallel_rank=int(partitionable),
+        accesses=(Access(0, "load", element_type, 0, stride), Access(1, "store", element_type, 0, stride)),
+        operations=(),
+        buffers=(
+            Buffer(element_type, (elements,), True, False, elements * size),
+            Buffer(element_type, (elements,), False, True, elements * size),
+        ),
+        kind="copy",
+        partitionable=partitionable,
+        code_hash=f"{name}-{element_type}-{elements}",
+    )
 
 
 def xgboost_json(objective: str, base_score: str, names: Sequence[str], trees: Sequence[dict[str, Any]]) -> bytes:

@@ -16,6 +16,16 @@ def times(host_ns: float, device_ns: float) -> str:
     return f"{duration(host_ns)} on host, {duration(device_ns)} on PIM"
 
 
+def against_threshold(score: float, threshold: float) -> str:
+    """E.g. `score 0.97 >= 0.50`, with as many digits as it takes to tell them apart."""
+    sign = ">=" if score >= threshold else "<"
+    for digits in range(2, 17):
+        left, right = f"{score:.{digits}f}", f"{threshold:.{digits}f}"
+        if left != right or score == threshold:
+            break
+    return f"score {left} {sign} {right}"
+
+
 def nbytes(count: float) -> str:
     """Three significant digits with a binary unit, e.g. `1.5 MiB`."""
     for unit in ("B", "KiB", "MiB"):

@@ -13,6 +13,7 @@ from torch_pim.features.analysis.contractions import moved_by
 from torch_pim.features.analysis.vectorisation import vectorises
 from torch_pim.features.analysis.work import trip
 from torch_pim.features.nest import ELEMENT_BYTES, NO_LOOP, Access, LoopNest
+from torch_pim.models.cost_model.parallelism import largest_share
 
 REGISTER_BLOCK = 4
 """Iterations of a loop that share one load of a value which the loop does not move (unroll-and-jam; Callahan, Carr
@@ -36,10 +37,11 @@ def executions_after_blocking(nest: LoopNest, access: Access) -> float:
     return executed / max(1, min(shared, REGISTER_BLOCK))
 
 
-def lanes(nest: LoopNest, loop: int, body: Sequence[Access], f32_lanes: int) -> float:
+def lanes(nest: LoopNest, loop: int, body: Sequence[Access], f32_lanes: int, cores: int) -> float:
     """SIMD lanes that the body of `loop` fills on average, at least 1; double precision has half as many.
 
-    The best vector loop among those around the body is taken; its last vector may be partly empty.
+    The best vector loop among those around the body is taken; its last vector may be partly empty, and of a parallel
+    loop a core only has its own share.
     """
     if loop == NO_LOOP or not body:
         return 1.0
@@ -47,6 +49,8 @@ def lanes(nest: LoopNest, loop: int, body: Sequence[Access], f32_lanes: int) -> 
     best = 1.0
     for candidate in nest.enclosing(loop):
         count = trip(nest, candidate)
+        if candidate < nest.parallel_rank:
+            count = min(count, largest_share(nest, cores))
         if count > 0 and vectorises(list(body), candidate):
             best = max(best, count / math.ceil(count / widest))
     return best

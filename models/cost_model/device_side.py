@@ -7,7 +7,7 @@ from torch_pim.features.nest import LoopNest
 from torch_pim.models.cost_model.blocking import lanes
 from torch_pim.models.cost_model.body import Body, bodies
 from torch_pim.models.cost_model.host_side import LOOP_INSTRUCTIONS, UNROLL, streaming_share
-from torch_pim.models.cost_model.parallelism import busy_cores
+from torch_pim.models.cost_model.parallelism import busy_cores, used_cores
 from torch_pim.models.cost_model.traffic import Traffic, traffic
 
 ROW_HITS_OF_STREAMS = 0.75
@@ -41,7 +41,7 @@ def _cycles(nest: LoopNest, body: Body, device: DeviceSpec) -> float:
     # Half of the hit latency is hidden by the scheduling of loads ahead of their use.
     cycles += body.loads * (1.0 + device.l1_latency_cycles) / 2.0 + body.stores
     cycles += body.iterations * LOOP_INSTRUCTIONS / UNROLL * device.cycles_int_add
-    return cycles / lanes(nest, body.loop, body.accesses, device.simd_lanes_f32)
+    return cycles / lanes(nest, body.loop, body.accesses, device.simd_lanes_f32, device.cores)
 
 
 def miss_latency_ns(nest: LoopNest, device: DeviceSpec) -> float:
@@ -55,8 +55,9 @@ def miss_latency_ns(nest: LoopNest, device: DeviceSpec) -> float:
 def latency_ns(nest: LoopNest, device: DeviceSpec) -> float:
     """L1 misses times their latency, over the outstanding misses of the busy cores; refresh included."""
     lines = _traffic(nest, device).fetched
-    waited = lines * miss_latency_ns(nest, device) / device.outstanding_misses
-    return waited / busy_cores(nest, device.cores) * (1.0 + device.refresh_overhead)
+    misses_in_turn = lines / device.outstanding_misses / busy_cores(nest, device.cores)
+    # However many cores and miss registers there are, one miss takes its whole latency.
+    return max(misses_in_turn, min(lines, 1.0)) * miss_latency_ns(nest, device) * (1.0 + device.refresh_overhead)
 
 
 def bandwidth_ns(nest: LoopNest, device: DeviceSpec) -> float:
@@ -66,5 +67,4 @@ def bandwidth_ns(nest: LoopNest, device: DeviceSpec) -> float:
 
 
 def _traffic(nest: LoopNest, device: DeviceSpec) -> Traffic:
-    cores = min(device.cores, max(1, nest.parallel_trip)) if nest.partitionable else 1
-    return traffic(nest, device.l1_bytes, cores)
+    return traffic(nest, device.l1_bytes, used_cores(nest, device.cores))

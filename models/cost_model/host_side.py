@@ -8,7 +8,7 @@ from torch_pim.features.machines import LINE_BYTES, HostSpec
 from torch_pim.features.nest import LoopNest
 from torch_pim.models.cost_model.blocking import lanes
 from torch_pim.models.cost_model.body import Body, bodies
-from torch_pim.models.cost_model.parallelism import busy_cores
+from torch_pim.models.cost_model.parallelism import busy_cores, used_cores
 from torch_pim.models.cost_model.traffic import traffic
 
 FP_UNITS, LOAD_PORTS, STORE_PORTS = 2.0, 2.0, 1.0
@@ -44,12 +44,12 @@ def _cycles(nest: LoopNest, body: Body, host: HostSpec) -> float:
     cycles = max(arithmetic / FP_UNITS, body.loads / LOAD_PORTS, body.stores / STORE_PORTS, issued / host.issue_width)
     if body.contraction:
         cycles /= CONTRACTION_EFFICIENCY
-    return cycles / lanes(nest, body.loop, body.accesses, host.simd_lanes_f32)
+    return cycles / lanes(nest, body.loop, body.accesses, host.simd_lanes_f32, host.cores)
 
 
 def latency_ns(nest: LoopNest, host: HostSpec) -> float:
     """Misses of each level times the latency of the next one, over the outstanding misses of the busy cores."""
-    cores = min(host.cores, max(1, nest.parallel_trip)) if nest.partitionable else 1
+    cores = used_cores(nest, host.cores)
     l1 = traffic(nest, host.l1_bytes, cores).fetched
     l2 = min(l1, traffic(nest, host.l2_bytes, cores).fetched)
     llc = min(l2, traffic(nest, host.llc_bytes, 1).fetched)
@@ -57,7 +57,8 @@ def latency_ns(nest: LoopNest, host: HostSpec) -> float:
     waited += (l2 - llc) * host.llc_latency_cycles / host.clock_ghz
     waited += llc * host.dram_latency_ns
     overlapped = host.outstanding_misses * (IRREGULAR_OVERLAP + (1.0 - IRREGULAR_OVERLAP) * streaming_share(nest))
-    return waited / overlapped / busy_cores(nest, host.cores)
+    # However many cores and miss registers there are, one miss takes its whole latency.
+    return max(waited / overlapped / busy_cores(nest, host.cores), min(llc, 1.0) * host.dram_latency_ns)
 
 
 def bandwidth_ns(nest: LoopNest, host: HostSpec) -> float:

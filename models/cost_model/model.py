@@ -13,6 +13,9 @@ from torch_pim.models.cost_model.combine import device_total, host_total
 from torch_pim.models.cost_model.constants import FROM_SPECS, CostConstants
 from torch_pim.models.cost_model.estimate import CostEstimate, SideTimes
 
+COST_MODEL_VERSION = 1
+"""Raised with every change of a formula: models that were trained on the old estimates must not see the new ones."""
+
 FourParts = tuple[float, float, float, float]
 """Compute, latency, bandwidth, overhead."""
 

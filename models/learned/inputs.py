@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from torch_pim.features.columns.machines import DEVICE_FEATURES, HOST_FEATURES
 from torch_pim.features.machines import DeviceSpec, HostSpec
@@ -13,6 +12,7 @@ from torch_pim.features.placement import PlacementProblem
 from torch_pim.features.profile import HostProfile
 from torch_pim.features.schema import Schema
 from torch_pim.features.vector import (
+    FEATURE_VERSION,
     machine_columns,
     machine_values,
     nest_columns,
@@ -21,13 +21,10 @@ from torch_pim.features.vector import (
     profile_values,
 )
 from torch_pim.models.cost_model.estimate import CostEstimate, ratio_columns, ratio_values
-from torch_pim.models.cost_model.model import CostModel
+from torch_pim.models.cost_model.model import COST_MODEL_VERSION, CostModel
 
-if TYPE_CHECKING:
-    from torch_pim.models.learned.bundle import Bundle
-
-SCHEMA_VERSION = 1
-"""Raised when a column's meaning changes under the same name and unit."""
+SCHEMA_VERSION = 100 * FEATURE_VERSION + COST_MODEL_VERSION
+"""Rises when a feature's meaning or a formula of the cost model changes under the same column name and unit."""
 
 MACHINE_COLUMNS = frozenset(f.column.name for f in (*HOST_FEATURES, *DEVICE_FEATURES))
 """Columns that depend on the machines alone."""
@@ -52,17 +49,12 @@ def model_row(
     )
 
 
-def model_rows(problem: PlacementProblem, nests: Sequence[int], bundle: Bundle) -> tuple[tuple[float, ...], ...]:
-    """Rows of the given unique nests, with the bundle's cost constants and only the profiles that it accepts."""
-    accepted = bundle.manifest.profile_origins
-    cost_model = bundle.cost_model
-    rows = []
-    for index in nests:
-        profile = problem.profiles[index]
-        if profile is not None and profile.origin not in accepted:
-            profile = None
-        rows.append(model_row(problem.nests[index], profile, problem.host, problem.device, cost_model))
-    return tuple(rows)
+def model_rows(problem: PlacementProblem, nests: Iterable[int], cost_model: CostModel) -> tuple[tuple[float, ...], ...]:
+    """Rows of the given unique nests of a problem, with their profiles."""
+    return tuple(
+        model_row(problem.nests[index], problem.profiles[index], problem.host, problem.device, cost_model)
+        for index in nests
+    )
 
 
 def residual_targets(estimate: CostEstimate, host_ns: float, device_ns: float) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from torch_pim.models.policies.model_loading import load_bundle
 from torch_pim.models.policies.opinion import Opinion, Rule
 from torch_pim.models.policies.policy import OnModelError, Policy, PolicyRequest
 from torch_pim.models.policies.two_stage import TwoStagePolicy
+from torch_pim.models.wording import against_threshold
 
 
 class LearnedRule:
@@ -33,7 +34,7 @@ class LearnedRule:
         self, problem: PlacementProblem, nests: Sequence[int], estimates: Sequence[CostEstimate]
     ) -> tuple[Opinion, ...]:
         """Raises DeviceMismatch for machines outside the training range if model errors are not to be survived."""
-        rows = model_rows(problem, nests, self.bundle)
+        rows = model_rows(problem, nests, self.bundle.cost_model)
         scores = self.bundle.scores(rows)
         return tuple(
             self._opinion(problem, row, score, estimates[index])
@@ -54,20 +55,27 @@ class LearnedRule:
         if outside is not None:
             return Opinion(None, outside)
         threshold = self.bundle.manifest.threshold
-        chosen = score >= threshold
-        verdict = f"score {score:.2f} {'>=' if chosen else '<'} {threshold:.2f}"
-        return Opinion("pim" if chosen else "host", f"{describe(estimate)}; {verdict}", score)
+        reason = f"{describe(estimate)}; {against_threshold(score, threshold)}"
+        return Opinion("pim" if score >= threshold else "host", reason, score)
 
 
-def learned_chain(bundle: Bundle, on_model_error: OnModelError) -> tuple[Rule, ...]:
-    """Classifier, then what fills its abstentions: the fitted cost model, then the analytic rule."""
-    return LearnedRule(bundle, on_model_error), CostModelRule(), AnalyticRule()
+def learned_policy(name: str, bundle: Bundle | None, on_model_error: OnModelError) -> TwoStagePolicy:
+    """Classifier, then what fills its abstentions: the fitted cost model, then the analytic rule.
+
+    Without a bundle only these two, with constants from the specifications.
+    """
+    rules: tuple[Rule, ...] = (CostModelRule(), AnalyticRule())
+    if bundle is None:
+        return TwoStagePolicy(name, rules, CostModel(), {"model": "none"})
+    return TwoStagePolicy(
+        name,
+        (LearnedRule(bundle, on_model_error), *rules),
+        bundle.cost_model,
+        {"on_model_error": on_model_error},
+        bundle.digest,
+        bundle.manifest.profile_origins,
+    )
 
 
 def create(request: PolicyRequest) -> Policy:
-    bundle = load_bundle(request)
-    if bundle is None:
-        return TwoStagePolicy(request.name, (CostModelRule(), AnalyticRule()), CostModel(), {"model": "none"})
-    chain = learned_chain(bundle, request.on_model_error)
-    options = {"on_model_error": request.on_model_error}
-    return TwoStagePolicy(request.name, chain, bundle.cost_model, options, bundle.digest)
+    return learned_policy(request.name, load_bundle(request), request.on_model_error)

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from torch_pim.features.placement import Decision, Placement, PlacementProblem, Side
-from torch_pim.models.cost_model.model import CostModel
 from torch_pim.models.errors import PlacementError
 from torch_pim.models.learned.bundle import Bundle
+from torch_pim.models.learned.guard import RangeGuard
 from torch_pim.models.learned.inputs import model_rows
 from torch_pim.models.plan_time import IsolatedTimes
-from torch_pim.models.policies.analytic import AnalyticRule
-from torch_pim.models.policies.cost_model import CostModelRule
 from torch_pim.models.policies.fingerprint import policy_fingerprint
-from torch_pim.models.policies.learned import learned_chain
+from torch_pim.models.policies.learned import learned_policy
 from torch_pim.models.policies.model_loading import load_bundle
 from torch_pim.models.policies.policy import Policy, PolicyRequest
 from torch_pim.models.policies.two_stage import TwoStagePolicy, estimate_all
@@ -40,10 +38,11 @@ class ResidencyPolicy:
     flush: Flush = "serial"
 
     def place(self, problem: PlacementProblem) -> Placement:
-        estimates = estimate_all(self.first.cost_model, problem)
-        decisions = self.first.decide(problem, estimates)
+        seen = self.first.visible(problem)
+        estimates = estimate_all(self.first.cost_model, seen)
+        decisions = self.first.decide(seen, estimates)
         fixed: tuple[Side | None, ...] = tuple(d.side if d.stage == "forced" else None for d in decisions)
-        isolated = regressed_times(problem, [(e.host_ns, e.device_ns) for e in estimates], self.bundle)
+        isolated = regressed_times(seen, [(e.host_ns, e.device_ns) for e in estimates], self.bundle)
         gains = [isolated.host_ns[call.nest] - isolated.device_ns[call.nest] for call in problem.calls]
         blended = [blend(gain, d.score) for gain, d in zip(gains, decisions, strict=True)]
         sides = sides_by_advantage(problem, blended, fixed, self.flush)
@@ -65,13 +64,18 @@ class ResidencyPolicy:
     ) -> Decision:
         nest = problem.calls[index].nest
         saved = change.saved_ns(index)
+        why = (
+            f"saves {duration(saved)} of switches and flushes"
+            if saved > 0
+            else "the regressed times outweigh the score"
+        )
         return replace(
             before,
             side=side,
             stage="residency",
             policy=self.name,
-            reason=f"moved from {before.side} to {side}: staying among its neighbours saves {duration(saved)} of "
-            f"switches and flushes ({times(isolated.host_ns[nest], isolated.device_ns[nest])}); was {before.reason}",
+            reason=f"moved from {before.side} to {side}: {why} "
+            f"({times(isolated.host_ns[nest], isolated.device_ns[nest])}); was {before.side} as {before.reason}",
         )
 
     def fingerprint(self, problem: PlacementProblem) -> str:
@@ -97,14 +101,20 @@ def regressed_times(
 ) -> IsolatedTimes:
     """Cost-model times of all unique nests, times exp(gated residual) of the bundle's regressors.
 
-    Raises PlacementError for a nest whose estimates are not finite.
+    Outside of the training range the residual is left away, as the classifier abstains there. Raises PlacementError
+    for a nest whose estimates are not finite.
     """
     for nest, (host_ns, device_ns) in zip(problem.nests, estimates_ns, strict=True):
         if not (math.isfinite(host_ns) and math.isfinite(device_ns)):
             raise PlacementError(f"the cost model has no finite times for nest {nest.name!r}")
     corrections: Sequence[tuple[float, float]] = [(0.0, 0.0)] * len(problem.nests)
     if bundle is not None and (bundle.host_residual is not None or bundle.device_residual is not None):
-        corrections = bundle.log_residuals(model_rows(problem, range(len(problem.nests)), bundle))
+        rows = model_rows(problem, range(len(problem.nests)), bundle.cost_model)
+        guard = RangeGuard(bundle.manifest.ranges)
+        corrections = [
+            (0.0, 0.0) if guard.machine_problem(row) or guard.nest_problem(row) else correction
+            for row, correction in zip(rows, bundle.log_residuals(rows), strict=True)
+        ]
     host = [t * math.exp(c) for (t, _), (c, _) in zip(estimates_ns, corrections, strict=True)]
     device = [t * math.exp(c) for (_, t), (_, c) in zip(estimates_ns, corrections, strict=True)]
     return IsolatedTimes(tuple(host), tuple(device))
@@ -113,10 +123,4 @@ def regressed_times(
 def create(request: PolicyRequest) -> Policy:
     """Without a usable bundle: the cost model's sides and times, under the same cut."""
     bundle = load_bundle(request)
-    if bundle is None:
-        first = TwoStagePolicy(request.name, (CostModelRule(), AnalyticRule()), CostModel(), {"model": "none"})
-    else:
-        chain = learned_chain(bundle, request.on_model_error)
-        options = {"on_model_error": request.on_model_error}
-        first = TwoStagePolicy("learned", chain, bundle.cost_model, options, bundle.digest)
-    return ResidencyPolicy(request.name, first, bundle)
+    return ResidencyPolicy(request.name, learned_policy("learned", bundle, request.on_model_error), bundle)

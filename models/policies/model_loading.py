@@ -27,6 +27,6 @@ def load_bundle(request: PolicyRequest) -> Bundle | None:
             f"policy {request.name!r} decides by the cost model with constants from the specifications, because its "
             f"model cannot be used ({type(error).__name__}: {error})",
             ModelWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         return None

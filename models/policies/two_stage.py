@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torch_pim.features.placement import Decision, Placement, PlacementProblem, Side, Stage
+from torch_pim.features.profile import ORIGINS
 from torch_pim.models.cost_model.estimate import CostEstimate
 from torch_pim.models.cost_model.model import CostModel
 from torch_pim.models.errors import PlacementError
@@ -26,10 +27,18 @@ class TwoStagePolicy:
     """Estimates for the work filter and for the words of reasons."""
     options: Mapping[str, Option] = field(default_factory=dict)
     bundle_digest: str | None = None
+    profile_origins: tuple[str, ...] = ORIGINS
+    """Origins of profiles that this policy looks at; others count as none."""
 
     def place(self, problem: PlacementProblem) -> Placement:
-        estimates = estimate_all(self.cost_model, problem)
-        return Placement(self.decide(problem, estimates), self.name, self.fingerprint(problem))
+        seen = self.visible(problem)
+        decisions = self.decide(seen, estimate_all(self.cost_model, seen))
+        return Placement(decisions, self.name, self.fingerprint(problem))
+
+    def visible(self, problem: PlacementProblem) -> PlacementProblem:
+        """The problem without the profiles that this policy must not look at."""
+        kept = tuple(p if p is not None and p.origin in self.profile_origins else None for p in problem.profiles)
+        return replace(problem, profiles=kept)
 
     def decide(self, problem: PlacementProblem, estimates: Sequence[CostEstimate]) -> tuple[Decision, ...]:
         """One decision per call, given the estimates of all unique nests."""

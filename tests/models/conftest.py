@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import pytest
@@ -11,6 +11,7 @@ from torch_pim.features.machines import DeviceSpec, HostSpec
 from torch_pim.features.nest import Access, Buffer, Loop, LoopNest, Operation
 from torch_pim.features.placement import BufferVersion, NestCall, PlacementProblem
 from torch_pim.features.profile import HostProfile
+from torch_pim.models.testing import stream_nest
 
 HOST = HostSpec(
     name="round-host", cores=8, clock_ghz=3.0, issue_width=4, simd_lanes_f32=8,
@@ -37,28 +38,6 @@ def host() -> HostSpec:
 @pytest.fixture
 def device() -> DeviceSpec:
     return DEVICE
-
-
-def copy_nest(elements: int, *, name: str = "copy", element_type: str = "f32", partitionable: bool = True) -> LoopNest:
-    """`out[i] = in[i]` over a contiguous array."""
-    size = {"f32": 4, "f64": 8}[element_type]
-    accesses = tuple(
-        Access(buffer, kind, element_type, 0, ((0, size),)) for buffer, kind in ((0, "load"), (1, "store"))
-    )
-    return LoopNest(
-        name=name,
-        loops=(Loop("parallel" if partitionable else "sequential", elements, -1),),
-        parallel_rank=int(partitionable),
-        accesses=accesses,
-        operations=(),
-        buffers=(
-            Buffer(element_type, (elements,), True, False, elements * size),
-            Buffer(element_type, (elements,), False, True, elements * size),
-        ),
-        kind="copy",
-        partitionable=partitionable,
-        code_hash=f"{name}-{element_type}-{elements}",
-    )
 
 
 def matmul_nest(rows: int, columns: int, inner: int, *, name: str = "matmul") -> LoopNest:
@@ -120,15 +99,11 @@ def make_problem() -> MakeProblem:
     return build
 
 
-class MakeNest(Protocol):
-    def __call__(self, elements: int, **options: object) -> LoopNest: ...
+@pytest.fixture
+def make_copy() -> Callable[..., LoopNest]:
+    return stream_nest
 
 
 @pytest.fixture
-def make_copy() -> MakeNest:
-    return copy_nest  # type: ignore[return-value]
-
-
-@pytest.fixture
-def make_matmul() -> object:
+def make_matmul() -> Callable[..., LoopNest]:
     return matmul_nest
