@@ -35,7 +35,7 @@ demo: $(STAMP) ## Show what Torch-PIM does on a small model
 test: $(STAMP) ## Run all tests on the installed package; ARGS='-k name' chooses, ARGS=--update-golden rewrites golden files
 	@rm -rf build
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target $(INSTALLED) .
-	PYTHONPATH=$(CURDIR)/$(INSTALLED) $(BIN)/pytest -o pythonpath= $(ARGS)
+	PYTHONPATH="$(CURDIR)/$(INSTALLED)" $(BIN)/pytest -o pythonpath= $(ARGS)
 
 lint: $(STAMP) ## Check style, format, types and the import rules
 	$(BIN)/ruff check .

@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, v
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
+import torch_pim
 from torch_pim.compiler_hook.cli.command import Command
 from torch_pim.compiler_hook.errors import OptionError, RegistryError
 from torch_pim.compiler_hook.protocols import Device, Profiler, TimingModel
@@ -119,7 +120,7 @@ def _from_entry_point(point: EntryPoint) -> Provider:
 
 
 def _own(name: str, target: str) -> Provider:
-    return Provider(name, target, DISTRIBUTION, EntryPoint(name, target, "").load)
+    return Provider(name, target, f"{DISTRIBUTION} {torch_pim.__version__}", EntryPoint(name, target, "").load)
 
 
 def _own_policies() -> Sequence[Provider]:

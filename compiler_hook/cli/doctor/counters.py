@@ -43,14 +43,17 @@ _WITHOUT = "nothing to do: host profiles are then simulated, or hold wall-clock 
 
 
 def check_counters() -> Iterator[Finding]:
-    """Opens each counter that a host profile uses, for this process and user code alone."""
+    """Opens each counter that a host profile uses, for this process and user code alone; one finding per outcome."""
     number = _SYSTEM_CALL.get(platform.machine())
     if not sys.platform.startswith("linux") or number is None:
         yield Finding(SECTION, "perf events", "note", f"not on {sys.platform} {platform.machine()}", _WITHOUT)
         return
     level = PARANOID.read_text(encoding="ascii").strip() if PARANOID.is_file() else "unknown"
+    refusals: dict[int, list[str]] = {}
     for name, event in _EVENTS.items():
-        yield describe(name, open_counter(number, event), level)
+        refusals.setdefault(open_counter(number, event), []).append(name)
+    for error, names in refusals.items():
+        yield describe(", ".join(names), error, level)
 
 
 def describe(name: str, error: int, paranoid_level: str) -> Finding:

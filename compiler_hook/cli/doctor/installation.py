@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torch_pim.compiler_hook.cache_folder import ENVIRONMENT_VARIABLE, find_cache_folder
-from torch_pim.compiler_hook.cli.doctor.finding import Finding
+from torch_pim.compiler_hook.cli.doctor.finding import Finding, State
 from torch_pim.compiler_hook.errors import TorchPimError
 from torch_pim.compiler_hook.registry import ALL_REGISTRIES, DISTRIBUTION, installed_version
 
@@ -20,14 +20,17 @@ def check_installation() -> Iterator[Finding]:
 def check_plugins() -> Iterator[Finding]:
     """One finding per name in each registry, with the distribution that brings it; every one is imported."""
     for registry in ALL_REGISTRIES:
-        for name in registry.names():
+        origins = {provider.name: provider.distribution for provider in registry.providers()}
+        for name, origin in origins.items():
             section = f"{registry.kind} plug-ins"
             try:
                 registry.load(name)
             except TorchPimError as error:
-                yield Finding(section, name, "note", "cannot be used", str(error))
+                # A broken plug-in of somebody else's stops nothing but itself.
+                state: State = "problem" if origin.split()[0] == DISTRIBUTION else "note"
+                yield Finding(section, name, state, "cannot be used", str(error))
             else:
-                yield Finding(section, name, "ok", registry.provider(name).distribution)
+                yield Finding(section, name, "ok", origin)
 
 
 def _distribution() -> Finding:
