@@ -1,0 +1,1 @@
+"""Times of measured nests on hosts and PIM devices, by closed equations."""

@@ -1,0 +1,155 @@
+"""What the times need to know about one nest beside its measurement: instructions, vector lanes, contractions."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from torch_pim.features.analysis.contractions import contractions
+from torch_pim.features.analysis.facts import nest_facts
+from torch_pim.features.analysis.footprint import buffer_extents, nest_footprint
+from torch_pim.features.analysis.work import FLOAT_TYPES, operation_count
+from torch_pim.features.extent import concrete
+from torch_pim.features.nest import ELEMENT_BYTES, Access, LoopNest
+
+CORE_COUNTS = tuple(2**i for i in range(9))
+"""Numbers of cores for which the footprint of one core's part is worked out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContractionRow:
+    """One contraction: result[b, m, n] += left[b, m, k] * right[b, n, k]."""
+
+    batch: float
+    m: float
+    n: float
+    macs: float
+    element_bytes: float
+    left_lines: float
+    right_lines: float
+
+
+@dataclass(frozen=True, slots=True)
+class StaticRow:
+    """Counts are per execution of the whole nest, before vectorisation. Contractions' multiply-adds are apart."""
+
+    iterations: float
+    """Length of the range that is split over cores; 1 for a nest that is not partitionable."""
+    loop_iterations: float
+    """Iterations of all innermost loops."""
+    float_adds: float
+    float_multiplies: float
+    divides: float
+    """Divisions and square roots."""
+    transcendentals: float
+    integer_adds: float
+    """Integer additions, comparisons, selections, conversions, logic: one simple instruction each."""
+    integer_multiplies: float
+    integer_divides: float
+    addresses: float
+    """Address arithmetic that cannot be reduced to increments: of addresses that are not linear or loaded."""
+    branches: float
+    vector_share: float
+    """Share of the work that can run on SIMD lanes, loops interchanged if need be."""
+    wide_share: float
+    """Share of the work on 8-byte types, of which half as many fit a vector."""
+    strided_share: float
+    """Share of the accesses that walk with a stride along their innermost loop."""
+    stored_lines: float
+    """Distinct lines of stored buffers."""
+    contractions: tuple[ContractionRow, ...]
+
+
+@lru_cache(maxsize=8192)
+def static_row(nest: LoopNest) -> StaticRow:
+    """Row of a concrete nest."""
+    facts = nest_facts(nest)
+    found = contractions(nest)
+    macs = sum(c.macs for c in found)
+    counts: dict[str, float] = defaultdict(float)
+    total = wide = 0.0
+    for operation in nest.operations:
+        count = operation_count(nest, operation)
+        counts[_instruction(operation.kind, operation.element_type in FLOAT_TYPES)] += count
+        if operation.kind not in ("address", "branch"):
+            total += count
+            wide += count * (ELEMENT_BYTES[operation.element_type] > 4)
+    for access in nest.accesses:
+        count = nest.executions(access.loop) * access.probability
+        total += count
+        wide += count * (ELEMENT_BYTES[access.element_type] > 4)
+    irregular = sum(
+        nest.executions(a.loop) * a.probability for a in nest.accesses if a.indirect or not a.affine
+    ) / max(1.0, facts.accesses)
+    return StaticRow(
+        iterations=float(nest.parallel_trip if nest.partitionable else 1),
+        loop_iterations=float(facts.iterations),
+        float_adds=max(0.0, counts["float_adds"] - macs),
+        float_multiplies=max(0.0, counts["float_multiplies"] - macs),
+        divides=counts["divides"],
+        transcendentals=counts["transcendentals"],
+        integer_adds=counts["integer_adds"],
+        integer_multiplies=counts["integer_multiplies"],
+        integer_divides=counts["integer_divides"],
+        addresses=counts["addresses"] * irregular,
+        branches=counts["branches"],
+        vector_share=facts.vectorisation.interchanged,
+        wide_share=wide / total if total else 0.0,
+        strided_share=facts.stride_shares["strided"],
+        stored_lines=facts.footprint.stored_lines,
+        contractions=tuple(
+            ContractionRow(
+                batch=float(c.batch),
+                m=float(c.m),
+                n=float(c.n),
+                macs=c.macs,
+                element_bytes=float(max(ELEMENT_BYTES[c.left.element_type], ELEMENT_BYTES[c.right.element_type])),
+                left_lines=_lines(nest, c.left),
+                right_lines=_lines(nest, c.right),
+            )
+            for c in found
+        ),
+    )
+
+
+@lru_cache(maxsize=65536)
+def core_lines(nest: LoopNest, cores: int) -> float:
+    """Distinct lines that one core touches when the parallel range is split into `cores` blocks."""
+    if cores == 1 or not nest.partitionable:
+        return nest_footprint(nest).lines
+    loops = list(nest.loops)
+    remaining = cores
+    for index in range(nest.parallel_rank):
+        trip = concrete(loops[index].trip)
+        split = max(1, min(remaining, trip))
+        loops[index] = replace(loops[index], trip=math.ceil(trip / split))
+        remaining = math.ceil(remaining / split)
+    return nest_footprint(replace(nest, loops=tuple(loops))).lines
+
+
+def _lines(nest: LoopNest, access: Access) -> float:
+    path = frozenset(nest.enclosing(access.loop))
+    return buffer_extents(nest, [access], path)[access.buffer].lines
+
+
+def _instruction(kind: str, is_float: bool) -> str:
+    """Name of the StaticRow field that an operation counts for."""
+    match kind:
+        case "add":
+            return "float_adds" if is_float else "integer_adds"
+        case "multiply":
+            return "float_multiplies" if is_float else "integer_multiplies"
+        case "divide":
+            return "divides" if is_float else "integer_divides"
+        case "square_root":
+            return "divides"
+        case "transcendental":
+            return "transcendentals"
+        case "address":
+            return "addresses"
+        case "branch":
+            return "branches"
+        case _:
+            return "integer_adds"

@@ -1,0 +1,34 @@
+"""SIMD lanes and register blocking of tuned code, on either side."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from torch_pim.pim_emulator.timing.nest_time import Floats
+from torch_pim.pim_emulator.timing.table import NestTable
+
+REGISTER_ROWS, REGISTER_COLUMNS = 4, 2
+"""Register tile of a contraction: rows of one operand times vectors of the other, within 16 vector registers."""
+
+
+def lane_factor(table: NestTable, lanes_f32: int) -> Floats:
+    """Vector instructions per scalar instruction: 1 without lanes, 1 / lanes for code that vectorises completely.
+
+    Half precision is computed in f32, so it gets no more lanes; 8-byte types fill a vector with half as many.
+    """
+    wide = table.wide_share
+    vector = (1.0 - wide) / lanes_f32 + wide / max(1.0, lanes_f32 / 2.0)
+    return (1.0 - table.vector_share) + table.vector_share * vector
+
+
+def loads_of_tuned_code(table: NestTable) -> Floats:
+    """Loads left when contractions keep a tile in registers: 1 / rows + 1 / columns of them per multiply-add.
+
+    A matrix-vector product has only one dimension to tile: each element of the matrix is loaded.
+    """
+    c = table.contractions
+    rows = np.minimum(REGISTER_ROWS, np.maximum(c.m, c.n))
+    columns = np.minimum(REGISTER_COLUMNS, np.minimum(c.m, c.n))
+    tiled = table.of_contractions(c.macs * np.minimum(2.0, 1.0 / rows + 1.0 / columns))
+    others: Floats = np.maximum(0.0, table.loads - 2.0 * table.macs)
+    return others + tiled
