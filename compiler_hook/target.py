@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -47,5 +48,10 @@ def resolve(options: CompileOptions) -> Target:
         device=registry.create_device(device_spec),
         policy=policy,
         profiles=profiles,
-        pool=HostPool(options.threads),
+        pool=HostPool(usable_cores() if options.threads is None else options.threads),
     )
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on, where the system says so, else all of them."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -14,8 +14,11 @@ def decomposable_tracing() -> Iterator[None]:
     """Attention in its math form, recurrent layers without oneDNN, no transformer fast path; restored on exit."""
     fast_path = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
+    # Not `mkldnn.flags`, which also sets the TF32 flag and so warns on every build without Intel GPUs.
+    one_dnn, *_ = torch.backends.mkldnn.set_flags(_enabled=False, _fp32_precision=None)
     try:
-        with sdpa_kernel(SDPBackend.MATH), torch.backends.mkldnn.flags(enabled=False):
+        with sdpa_kernel(SDPBackend.MATH):
             yield
     finally:
+        torch.backends.mkldnn.set_flags(_enabled=one_dnn, _fp32_precision=None)
         torch.backends.mha.set_fastpath_enabled(fast_path)
