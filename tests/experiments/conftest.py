@@ -140,3 +140,15 @@ def make_labels(nests=None, random_pairs=2, seed=0, noise=0.1):
 @pytest.fixture(scope="session")
 def labels():
     return make_labels()
+
+
+@pytest.fixture(scope="session")
+def label_factory():
+    """`make_labels`, for tests that need other nests, noise or machines."""
+    return make_labels
+
+
+@pytest.fixture(scope="session")
+def true_constants():
+    """The cost constants behind the hand-made times."""
+    return TRUTH
