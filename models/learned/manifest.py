@@ -12,11 +12,14 @@ from typing import Any
 from torch_pim.features.profile import ORIGINS
 from torch_pim.features.schema import Schema, SchemaError
 from torch_pim.models.cost_model.constants import CostConstants
-from torch_pim.models.errors import SchemaMismatch, UnsupportedFormat, did_you_mean
+from torch_pim.models.errors import ModelError, SchemaMismatch, UnsupportedFormat, did_you_mean
 from torch_pim.models.learned.classifier import KINDS, Calibration, Kind
 
 FORMAT = 1
 """Raised whenever a reader of the previous format could not read the new one."""
+
+TEXTS = ("name", "version", "dataset_digest", "emulator_version", "mlflow_run_id")
+TABLES = ("versions", "training", "metrics", "files")
 
 SEMVER = re.compile(r"\d+\.\d+\.\d+")
 
@@ -112,8 +115,9 @@ class Manifest:
         _check_keys(table, {f.name for f in fields(cls)} | {"format"})
         try:
             return cls(
-                **{name: table[name] for name in ("name", "version", "kind", "dataset_digest", "emulator_version")},
-                **{name: table[name] for name in ("mlflow_run_id", "versions", "training", "metrics", "files")},
+                **{name: _typed(table, name, str) for name in TEXTS},
+                **{name: _typed(table, name, dict) for name in TABLES},
+                kind=table["kind"],
                 schema=Schema.from_json(table["schema"]),
                 ranges=tuple(ColumnRange(**entry) for entry in table["ranges"]),
                 profile_origins=tuple(table["profile_origins"]),
@@ -125,8 +129,16 @@ class Manifest:
             )
         except SchemaError as error:
             raise SchemaMismatch(f"manifest.json: {error}") from error
-        except (TypeError, KeyError, AttributeError) as error:
+        except ModelError:
+            raise
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise UnsupportedFormat(f"manifest.json: a value has the wrong type: {error}") from error
+
+
+def _typed(table: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
+    if not isinstance(table[name], kind):
+        raise UnsupportedFormat(f"manifest.json: {name!r} is {table[name]!r}: expected a {kind.__name__}")
+    return table[name]
 
 
 def _check_keys(table: Mapping[str, Any], expected: set[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from torch_pim.features.placement import PlacementProblem
+from torch_pim.features.placement import PlacementProblem, Side
 from torch_pim.models.cost_model.estimate import CostEstimate
 from torch_pim.models.cost_model.model import CostModel
 from torch_pim.models.policies.analytic import AnalyticRule
@@ -33,15 +33,19 @@ def boundedness(estimate: CostEstimate) -> str:
     return "memory-bound" if bound.startswith("memory") else f"{bound.removeprefix('launch ')}-bound"
 
 
-def describe(estimate: CostEstimate) -> str:
-    """E.g. `memory-bound: cost model sees 12.1 us on host, 3.04 us on PIM`."""
-    return f"{boundedness(estimate)}: cost model sees {times(estimate.host_ns, estimate.device_ns)}"
+def describe(estimate: CostEstimate, side: Side) -> str:
+    """E.g. `memory-bound: cost model sees 12.1 us on host, 3.04 us on PIM`; says so if the side is not the usual one."""
+    bound = boundedness(estimate)
+    unusual = (bound == "memory-bound") != (side == "pim")
+    but = f", but {'PIM' if side == 'pim' else 'the host'} is judged faster" if unusual else ""
+    return f"{bound}{but}: cost model sees {times(estimate.host_ns, estimate.device_ns)}"
 
 
 def _opinion(estimate: CostEstimate) -> Opinion:
     if not all(math.isfinite(t) and t > 0 for t in (estimate.host_ns, estimate.device_ns)):
         return Opinion(None, f"estimates of {estimate.host_ns} and {estimate.device_ns} ns")
-    return Opinion("pim" if estimate.device_ns < estimate.host_ns else "host", describe(estimate))
+    side: Side = "pim" if estimate.device_ns < estimate.host_ns else "host"
+    return Opinion(side, describe(estimate, side))
 
 
 def create(request: PolicyRequest) -> Policy:

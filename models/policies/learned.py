@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch_pim.features.placement import PlacementProblem
+from torch_pim.features.placement import PlacementProblem, Side
 from torch_pim.models.cost_model.estimate import CostEstimate
 from torch_pim.models.cost_model.model import CostModel
 from torch_pim.models.errors import DeviceMismatch
@@ -55,8 +55,8 @@ class LearnedRule:
         if outside is not None:
             return Opinion(None, outside)
         threshold = self.bundle.manifest.threshold
-        reason = f"{describe(estimate)}; {against_threshold(score, threshold)}"
-        return Opinion("pim" if score >= threshold else "host", reason, score)
+        side: Side = "pim" if score >= threshold else "host"
+        return Opinion(side, f"{describe(estimate, side)}; {against_threshold(score, threshold)}", score)
 
 
 def learned_policy(name: str, bundle: Bundle | None, on_model_error: OnModelError) -> TwoStagePolicy:
