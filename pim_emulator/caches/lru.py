@@ -116,8 +116,8 @@ def simulate(  # type: ignore[no-untyped-def]
 ):
     """Send entries [begin, end) of a trace through all caches; `count` is 1 to count events, 0 to warm up.
 
-    `accesses` [2], `misses` [cache, 2] (load, store), `writebacks` [cache], `again` [shared cache] (misses of lines
-    already touched in this trace), `vaults` [vault count, 2, vault] (all misses of the filter cache, first touches)
+    `accesses` [2], `misses` [cache, 2] (load, store), `writebacks` [cache], `again` [cache] (misses of lines already
+    touched in this trace), `vaults` [vault count, 2, vault] (all misses of the filter cache, first touches)
     and `events` are added to. Accesses are counted once, misses once per line.
     """
     for position in range(begin, end):
@@ -128,6 +128,7 @@ def simulate(  # type: ignore[no-untyped-def]
         accesses[write] += count
         for line in range(address >> LINE_SHIFT, ((address + size - 1) >> LINE_SHIFT) + 1):
             filtered = UNCHANGED
+            missing = 0
             for cache in range(_PRIVATE):
                 found = touch(tags, bases[cache] + (line & masks[cache]) * WAYS, line, write)
                 if cache == FILTER:
@@ -135,16 +136,19 @@ def simulate(  # type: ignore[no-untyped-def]
                 if found == UNCHANGED:
                     break
                 if found >= MISS:
+                    missing = cache + 1
                     misses[cache, write] += count
                     writebacks[cache] += count * (found - MISS)
             # The shared caches see the misses, and a line's first store while it is in the filter cache: it makes
             # the line dirty below as well. A store hit on a dirty line changes nothing there.
             missed = filtered >= MISS
+            known = not missed or not first_touch(seen, line)
+            if known:
+                for cache in range(missing):
+                    again[cache] += count
             if not missed and not (write == 1 and filtered == HIT):
                 continue
-            known = True
             if missed:
-                known = not first_touch(seen, line)
                 events[FILTER_MISSES] += count
                 if sequential(streams, line):
                     events[SEQUENTIAL_MISSES] += count
@@ -172,4 +176,4 @@ def simulate(  # type: ignore[no-untyped-def]
                     if missed:
                         misses[cache, write] += count
                         if known:
-                            again[shared] += count
+                            again[cache] += count

@@ -12,7 +12,6 @@ from torch_pim.pim_emulator.caches import lru
 from torch_pim.pim_emulator.caches.geometry import (
     BANKS,
     CACHE_BYTES,
-    SHARED_BYTES,
     SIZE_MASK,
     STREAMS,
     VAULT_COUNTS,
@@ -32,7 +31,7 @@ class CacheCounts:
     writebacks: tuple[int, ...]
     """Dirty lines pushed out, and dirty lines left at the end that were not dirty at the start."""
     repeated_misses: tuple[int, ...]
-    """Per SHARED_BYTES: misses on lines that the trace had touched before."""
+    """Misses on lines that the trace had touched before."""
     filter_misses: int
     """Misses of the 32 KiB cache, which the remaining counts are shares of."""
     sequential_misses: int
@@ -64,7 +63,7 @@ class CacheSimulator:
         self._accesses = np.zeros(2, dtype=np.int64)
         self._misses = np.zeros((len(CACHE_BYTES), 2), dtype=np.int64)
         self._writebacks = np.zeros(len(CACHE_BYTES), dtype=np.int64)
-        self._again = np.zeros(len(SHARED_BYTES), dtype=np.int64)
+        self._again = np.zeros(len(CACHE_BYTES), dtype=np.int64)
         self._vaults = np.zeros((len(VAULT_COUNTS), 2, max(VAULT_COUNTS)), dtype=np.int64)
         self._events = np.zeros(lru.EVENTS, dtype=np.int64)
         self._dirty_before = np.zeros(len(CACHE_BYTES), dtype=np.int64)

@@ -1,16 +1,16 @@
 """Measures one nest: chooses the part to trace, sends it through the caches, and scales it to the whole nest.
 
 A nest whose accesses fit the budget is traced completely. Of any other one long chunk in the middle of its parallel
-range is traced: its first half fills the caches, the second half is counted. Several short chunks were seen to err
-more, because each starts cold. Misses of caches beyond 1 MiB are never extrapolated from a chunk, which is too short
-to show their reuse: they come from the static level-fit model, with the repeated misses of the chunk as lower bound.
+range is traced: its first half fills the caches, the second half is counted. Several short chunks err more, because
+each starts cold. Misses of caches beyond 1 MiB are never extrapolated from a chunk, which is too short to show their
+reuse: they come from the static level-fit model, with the repeated misses of the chunk as lower bound.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -93,19 +93,33 @@ def _complete(nest: ConcreteNest, trace: Trace) -> NestMeasurement:
 
 
 def _sampled(nest: ConcreteNest, trace: Trace, share: float) -> NestMeasurement:
+    """Scales a chunk, size by size.
+
+    Repeated misses (of lines that the chunk had touched before) grow with the length of the chunk, first touches only
+    up to the footprint. A chunk shorter than the distance of a reuse takes a repeated miss for a first touch, so the
+    level-fit model is a lower bound; it knows nothing of conflicts, so all misses of the chunk scaled are an upper one.
+    Addresses that come from data are random draws in every chunk: small caches simply scale then.
+    """
     counted = _count_second_half(trace)
     counts = counted.counts
-    accesses = trace.accesses / share
-    scale = accesses / max(1, counts.loads + counts.stores)
-    footprint = nest_facts(nest.loop_nest).footprint.lines
-    misses = [value * scale for value in counts.misses[:_PRIVATE]]
-    writebacks = [value * scale for value in counts.writebacks[:_PRIVATE]]
-    for size, repeated in zip(SHARED_BYTES, counts.repeated_misses, strict=True):
+    scale = trace.accesses / share / max(1, counts.loads + counts.stores)
+    footprint = nest_facts(nest.loop_nest).footprint
+    first_touches = min(counts.first_touches * scale, footprint.lines)
+    drawn = any(access.indirect for access in nest.loop_nest.accesses)
+    misses: list[float] = []
+    writebacks: list[float] = []
+    for index, size in enumerate(CACHE_BYTES):
         fitted = fitted_misses(nest.loop_nest, size)
-        lines = min(misses[-1], max(fitted.lines, footprint + repeated * scale))
-        misses.append(lines)
-        writebacks.append(min(writebacks[-1], lines * _stored_share(fitted)))
-    return _record(nest, trace, counted, scale, misses, writebacks, footprint)
+        estimate = max(fitted.lines, first_touches + counts.repeated_misses[index] * scale)
+        bound = counts.misses[index] * scale if index < _PRIVATE else misses[-1]
+        lines = max(footprint.lines, bound if drawn and index < _PRIVATE else min(estimate, bound))
+        misses.append(min([lines, *misses[-1:]]))
+        dirty = counts.writebacks[index] * scale if index < _PRIVATE else lines * _stored_share(fitted)
+        writebacks.append(min([max(dirty, footprint.stored_lines), misses[-1], *writebacks[-1:]]))
+    # Vaults fill at random: the spread of a part is larger than that of the whole by the root of its share.
+    seen = math.sqrt(min(1.0, counts.first_touches / footprint.lines)) if footprint.lines else 1.0
+    record = _record(nest, trace, counted, scale, misses, writebacks, footprint.lines)
+    return replace(record, footprint_imbalance=tuple(1.0 + (v - 1.0) * seen for v in record.footprint_imbalance))
 
 
 def _count_second_half(trace: Trace) -> _Counted:
