@@ -21,8 +21,9 @@ def _power_of_two(value: float) -> int:
 
 def _small_multiple(value: float) -> int:
     """The nearest of 3, 5 and 7 times a power of two."""
-    candidates = [k * math.exp2(round(math.log2(value / k))) for k in (3, 5, 7)]
-    return max(1, round(min(candidates, key=lambda c: abs(math.log(c / value)))))
+    candidates: list[float] = [k * math.exp2(round(math.log2(value / k))) for k in (3, 5, 7)]
+    nearest: float = min(candidates, key=lambda candidate: abs(math.log(candidate / value)))
+    return max(1, round(nearest))
 
 
 def _odd(value: float) -> int:

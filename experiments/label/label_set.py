@@ -112,7 +112,8 @@ class LabelSet:
             state.update(f"{labelled.identity} {labelled.source} {labelled.family} {labelled.group}\n".encode())
             for profile in self.profiles[index]:
                 state.update((encode(profile) if profile is not None else "-").encode())
-        for spec in (*self.hosts, *self.devices):
+        machines: list[HostSpec | DeviceSpec] = [*self.hosts, *self.devices]
+        for spec in machines:
             state.update(f"{spec.name} {digest(spec)}\n".encode())
         state.update(json.dumps(self.pairs).encode())
         for values in (self.host_ns, self.device_ns):

@@ -36,13 +36,14 @@ def _plain(value: Any) -> Any:
 def decode(kind: type[RecordT], text: str) -> RecordT:
     """Inverse of `encode`; raises RecordError naming the field that does not fit."""
     try:
-        return _build(kind, json.loads(text), kind.__name__)
+        found: RecordT = _build(kind, json.loads(text), kind.__name__)
+        return found
     except json.JSONDecodeError as error:
         raise RecordError(f"{kind.__name__}: not JSON: {error}") from error
 
 
 def _build(kind: Any, value: Any, where: str) -> Any:
-    if is_dataclass(kind):
+    if isinstance(kind, type) and is_dataclass(kind):
         if not isinstance(value, dict):
             raise RecordError(f"{where}: expected an object, got {type(value).__name__}")
         names = {field.name for field in fields(kind)}
@@ -50,7 +51,8 @@ def _build(kind: Any, value: Any, where: str) -> Any:
             odd = sorted(set(value) ^ names)
             raise RecordError(f"{where}: missing or unknown fields {', '.join(odd)}; written by another version?")
         hints = get_type_hints(kind)
-        return kind(**{name: _build(hints[name], value[name], f"{where}.{name}") for name in sorted(names)})
+        made: Any = kind
+        return made(**{name: _build(hints[name], value[name], f"{where}.{name}") for name in sorted(names)})
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is tuple:
         if not isinstance(value, list):

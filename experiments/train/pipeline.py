@@ -224,11 +224,19 @@ def _fit(
     )
     estimated_host, estimated_device = _mixed_estimates(rows, drawn)
     size = np.minimum(1.0, np.maximum(host_ns, device_ns) / 20_000.0)[kept] + 0.05
-    residuals = [
-        train_trees(features, np.log(true / estimated)[kept], size, columns, settings.residual, REGRESS, settings.seed)
-        for true, estimated in ((host_ns, estimated_host), (device_ns, estimated_device))
-    ]
-    return Models(constants, classifier, *residuals, train_logistic(features, wins, weights, columns)), rows
+
+    def residual(true_ns: Floats, estimated_ns: Floats) -> Any:
+        target = np.log(true_ns / estimated_ns)[kept]
+        return train_trees(features, target, size, columns, settings.residual, REGRESS, settings.seed)
+
+    models = Models(
+        constants=constants,
+        classifier=classifier,
+        host_residual=residual(host_ns, estimated_host),
+        device_residual=residual(device_ns, estimated_device),
+        logistic=train_logistic(features, wins, weights, columns),
+    )
+    return models, rows
 
 
 class OutOfFoldBuilder:
