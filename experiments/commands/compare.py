@@ -1,0 +1,1 @@
+"""The `compare` command: modelled plan times of one model under several policies and machines."""

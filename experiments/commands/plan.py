@@ -1,0 +1,1 @@
+"""The `plan` command: what of a model would run where, and why."""

@@ -1,0 +1,1 @@
+"""Policies compared on modelled times: isolated times, regrets, tables and JSON."""
