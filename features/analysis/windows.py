@@ -32,7 +32,7 @@ def touched(steps: Iterable[Step], element_bytes: int) -> Extents:
 
     A progression whose stride is a multiple of the one below, and reaches no further than its end, extends it:
     {s0*i} + {m*s0*j} covers t0 + m*(t - 1) points when m <= t0. Runs that start at multiples of g bytes cover
-    1 + (span - g) / 64 lines on average.
+    1 + (span - g) / 64 lines on average; elements are aligned to their size and never lie on two lines.
     """
     levels = _merged(steps, element_bytes)
     elements = math.prod(count for _, count in levels)
@@ -49,27 +49,35 @@ def touched(steps: Iterable[Step], element_bytes: int) -> Extents:
             span += stride * (count - 1)
     whole = -(-span // grain) * grain
     lines = runs * (1 + (whole - grain) / LINE_BYTES)
-    return Extents(elements, min(lines, math.ceil(reach / LINE_BYTES)))
+    return Extents(elements, min(lines, elements, math.ceil(reach / LINE_BYTES)))
 
 
 def _merged(steps: Iterable[Step], element_bytes: int) -> list[Step]:
-    """Progressions by ascending stride, none of them overlapping the next."""
-    levels: list[Step] = []
-    stride, count = element_bytes, 1
-    for next_stride, next_count in sorted(steps):
-        if next_count == 0:
+    """Progressions by ascending stride, none of them overlapping the next.
+
+    Two that overlap without one being a multiple of the other become points spread evenly over their reach, as many
+    as there are sums, and at most one on each multiple of the greatest common divisor.
+    """
+    together: dict[int, int] = {}
+    for stride, count in steps:
+        if count == 0:
             return [(element_bytes, 0)]
+        together[stride] = together.get(stride, 1) + count - 1
+    levels: list[Step] = []
+    stride, count, grain = element_bytes, 1, element_bytes
+    for next_stride, next_count in sorted(together.items()):
         if next_count == 1:
             continue
-        if next_stride % stride == 0 and next_stride <= stride * count:
+        if next_stride % stride == 0 and stride == grain and next_stride <= stride * count:
             count += next_stride // stride * (next_count - 1)
         elif next_stride < stride * count:
             reach = stride * (count - 1) + next_stride * (next_count - 1)
-            stride = math.gcd(stride, next_stride)
-            count = min(count * next_count, reach // stride + 1)
+            grain = math.gcd(grain, next_stride)
+            count = min(count * next_count, reach // grain + 1)
+            stride = max(1, reach // (count - 1))
         else:
             levels.append((stride, count))
-            stride, count = next_stride, next_count
+            stride, count, grain = next_stride, next_count, next_stride
     return [*levels, (stride, count)]
 
 
