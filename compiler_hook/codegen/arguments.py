@@ -90,6 +90,8 @@ def _offsets(sizes: Sequence[int]) -> list[int]:
 def _fill(
     content: npt.NDArray[np.generic], element_type: str, bound: int | None, random: np.random.Generator, fill_all: bool
 ) -> None:
+    if not content.size:
+        return
     if bound is not None:
         _tile(content, random.integers(0, bound, _pattern_size(content)) if bound > 1 else np.zeros(1))
     elif element_type == "i1":
@@ -107,6 +109,6 @@ def _pattern_size(content: npt.NDArray[np.generic]) -> int:
 def _tile(content: npt.NDArray[np.generic], pattern: npt.NDArray[np.generic]) -> None:
     """Repeats the pattern: random numbers are dear, copies are not."""
     values = pattern.astype(content.dtype)
-    whole = content.size // max(values.size, 1) * values.size
-    content[:whole].reshape(-1, max(values.size, 1))[:] = values
+    whole = content.size // values.size * values.size
+    content[:whole].reshape(-1, values.size)[:] = values
     content[whole:] = values[: content.size - whole]

@@ -6,14 +6,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from torch_mlir import ir
-
 from torch_pim.compiler_hook.codegen.engine import DEFAULT_OPT_LEVEL, Engine
+from torch_pim.compiler_hook.codegen.isolation import compile_naming_failures
 from torch_pim.compiler_hook.codegen.kernel import Kernel
 from torch_pim.compiler_hook.codegen.llvm_lowering import lower_to_llvm_dialect
 from torch_pim.compiler_hook.codegen.pipelines import new_context
 from torch_pim.compiler_hook.codegen.range_module import build_range_module
-from torch_pim.compiler_hook.errors import CodegenError
 from torch_pim.compiler_hook.outline.nest_function import NestFunction
 
 CACHED_KERNELS = 4096
@@ -41,7 +39,7 @@ class KernelLibrary:
                     _cache.move_to_end((code_hash, opt_level))
                     kernels[code_hash] = kernel
             missing = [function for code_hash, function in unique.items() if code_hash not in kernels]
-            for kernel in _compile(missing, opt_level):
+            for kernel in compile_naming_failures(missing, lambda several: _compile_module(several, opt_level)):
                 kernels[kernel.function.code_hash] = kernel
                 _cache[kernel.function.code_hash, opt_level] = kernel
             while len(_cache) > CACHED_KERNELS:
@@ -66,28 +64,6 @@ def clear_kernel_cache() -> None:
     """Forgets the process's kernels; libraries that use them keep theirs."""
     with _lock:
         _cache.clear()
-
-
-def _compile(functions: Sequence[NestFunction], opt_level: int) -> list[Kernel]:
-    if not functions:
-        return []
-    try:
-        return _compile_module(functions, opt_level)
-    except (CodegenError, ir.MLIRError) as error:
-        if len(functions) == 1:
-            nest = functions[0].loop_nest
-            operators = ", ".join(nest.aten_operators) or "unknown operators"
-            raise CodegenError(f"nest {nest.name} ({operators}): {error}") from error
-    kernels: list[Kernel] = []
-    failures: list[CodegenError] = []
-    for function in functions:
-        try:
-            kernels += _compile([function], opt_level)
-        except CodegenError as error:
-            failures.append(error)
-    if failures:
-        raise CodegenError("\n".join(str(failure) for failure in failures)) from failures[0]
-    return kernels
 
 
 def _compile_module(functions: Sequence[NestFunction], opt_level: int) -> list[Kernel]:
