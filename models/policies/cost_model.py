@@ -34,7 +34,7 @@ def boundedness(estimate: CostEstimate) -> str:
 
 
 def describe(estimate: CostEstimate, side: Side) -> str:
-    """E.g. `memory-bound: cost model sees 12.1 us on host, 3.04 us on PIM`; says so if the side is not the usual one."""
+    """E.g. `memory-bound: cost model sees 12.1 us on host, 3.04 us on PIM`; says so if the side is unusual."""
     bound = boundedness(estimate)
     unusual = (bound == "memory-bound") != (side == "pim")
     but = f", but {'PIM' if side == 'pim' else 'the host'} is judged faster" if unusual else ""

@@ -14,7 +14,7 @@ from torch_pim.features.specs import load_device, load_host
 from torch_pim.models.cost_model.combine import device_total, host_total
 from torch_pim.models.cost_model.constants import CostConstants
 from torch_pim.models.cost_model.estimate import ratio_columns, ratio_values
-from torch_pim.models.cost_model.model import CostModel
+from torch_pim.models.cost_model.model import COST_MODEL_VERSION, CostModel
 from torch_pim.models.cost_model.traffic import traffic
 from torch_pim.models.errors import UnsupportedFormat
 from torch_pim.models.testing import stream_nest
@@ -174,3 +174,25 @@ def test_constants_survive_json_and_refuse_nonsense():
             CostConstants.from_json(table)
         with pytest.raises(UnsupportedFormat, match=field.name):
             CostConstants.from_json({**constants.to_json(), field.name: -1.0})
+
+
+GOLDEN_VERSION = 1
+GOLDEN = {
+    ("copy", "cpu-8c", "ndp-hmc-64"): (412769.549, 53972.0525),
+    ("copy", "cpu-1c", "ndp-hmc-32-scalar"): (1054727.71, 352637.305),
+    ("matmul", "cpu-8c", "ndp-hmc-64"): (11797.7862, 74101.445),
+    ("matmul", "cpu-1c", "ndp-hmc-32-scalar"): (60235.1647, 640550.419),
+}
+
+
+@pytest.mark.parametrize("case", GOLDEN, ids="-".join)
+def test_a_change_of_formula_raises_the_version(make_copy, make_matmul, case):
+    """Bundles carry trees over these estimates: new formulas under an old version would feed them other numbers."""
+    kind, host, device = case
+    nest = make_copy(2**20) if kind == "copy" else make_matmul(128, 128, 128)
+    estimate = MODEL.estimate(nest, load_host(host), load_device(device))
+    found = estimate.host_ns, estimate.device_ns
+    assert found == pytest.approx(GOLDEN[case], rel=1e-6), (
+        "raise COST_MODEL_VERSION and GOLDEN_VERSION, then renew GOLDEN"
+    )
+    assert COST_MODEL_VERSION == GOLDEN_VERSION
