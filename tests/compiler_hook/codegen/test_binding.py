@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 
 import ml_dtypes
 import numpy as np
@@ -144,7 +145,7 @@ def test_one_bound_kernel_on_several_threads(make_nest):
     ids = torch.randperm(4000)
     bound = kernel_of(make_nest(GATHER, ("a1.d0", 8))).bind([memref_of_tensor(t) for t in (x, ids, o)])
     cuts = [0, 1, 4000, 12345, 20000, 31999, 32000]
-    threads = [threading.Thread(target=bound, args=part) for part in zip(cuts[:-1], cuts[1:], strict=True)]
+    threads = [threading.Thread(target=bound, args=part) for part in pairwise(cuts)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -207,5 +208,5 @@ def test_scalar_bits_are_little_endian_patterns():
     assert scalar_bits("i1", True, "x") == 1
     assert scalar_bits("i64", -1, "x") == -1
     for element, value in (("i1", 2), ("i32", 1.5), ("i64", 2**63), ("f32", "1"), ("complex<f32>", 1.0)):
-        with pytest.raises(ShapeError, match="^x: "):
+        with pytest.raises(ShapeError, match=r"^x: "):
             scalar_bits(element, value, "x")

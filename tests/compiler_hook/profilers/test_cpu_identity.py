@@ -64,7 +64,8 @@ def test_identity_depends_on_flags_and_caches(tmp_path, change):
 def test_arm_names(tmp_path):
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc" / "cpuinfo").write_text(
-        "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd0c\nCPU revision\t: 1\n"
+        "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\n"
+        "CPU architecture: 8\nCPU part\t: 0xd0c\nCPU revision\t: 1\n"
     )
     cpu = read_cpu_identity(tmp_path)
     assert (cpu.vendor, cpu.family, cpu.model, cpu.stepping) == ("0x41", "8", "0xd0c", "1")
