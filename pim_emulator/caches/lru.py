@@ -112,16 +112,30 @@ def sequential(streams, line):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def simulate(  # type: ignore[no-untyped-def]
-    trace, begin, end, count, tags, bases, masks, streams, seen, rows, accesses, misses, writebacks, again, vaults, events
+    trace,
+    begin,
+    end,
+    count,
+    tags,
+    bases,
+    masks,
+    streams,
+    seen,
+    rows,
+    accesses,
+    misses,
+    writebacks,
+    again,
+    vaults,
+    events,
 ):
-    """Send entries [begin, end) of a trace through all caches; `count` is 1 to count events, 0 to warm up.
+    """Send a trace through all caches; `count` is 1 to count events, 0 to warm up.
 
     `accesses` [2], `misses` [cache, 2] (load, store), `writebacks` [cache], `again` [cache] (misses of lines already
     touched in this trace), `vaults` [vault count, 2, vault] (all misses of the filter cache, first touches)
     and `events` are added to. Accesses are counted once, misses once per line.
     """
-    for position in range(begin, end):
-        entry = trace[position]
+    for entry in trace:
         write = entry & 1
         size = (entry >> 1) & SIZE_MASK
         address = entry >> ADDRESS_SHIFT

@@ -50,23 +50,38 @@ class CacheCounts:
 
 
 class CacheSimulator:
-    """Cold caches that traces of one nest are sent through. Not thread-safe; `line_limit` bounds the distinct lines."""
+    """All caches of the menu, empty after `reset`; `warm` and `count` send a trace through them. Not thread-safe."""
 
-    def __init__(self, line_limit: int) -> None:
+    def __init__(self) -> None:
         sets = [set_count(size) for size in CACHE_BYTES]
         self._bases = np.concatenate([[0], np.cumsum(np.array(sets) * WAYS)]).astype(np.int64)
         self._masks = np.array(sets, dtype=np.int64) - 1
-        self._tags = np.full(int(self._bases[-1]), lru.EMPTY, dtype=np.int64)
-        self._streams = np.full(STREAMS, -9, dtype=np.int64)
-        self._seen = np.full(1 << max(10, (2 * line_limit).bit_length()), -1, dtype=np.int64)
-        self._rows = np.full(BANKS, -1, dtype=np.int64)
-        self._accesses = np.zeros(2, dtype=np.int64)
-        self._misses = np.zeros((len(CACHE_BYTES), 2), dtype=np.int64)
-        self._writebacks = np.zeros(len(CACHE_BYTES), dtype=np.int64)
-        self._again = np.zeros(len(CACHE_BYTES), dtype=np.int64)
-        self._vaults = np.zeros((len(VAULT_COUNTS), 2, max(VAULT_COUNTS)), dtype=np.int64)
-        self._events = np.zeros(lru.EVENTS, dtype=np.int64)
+        self._tags = np.empty(int(self._bases[-1]), dtype=np.int64)
+        self._streams = np.empty(STREAMS, dtype=np.int64)
+        self._seen = np.empty(0, dtype=np.int64)
+        self._slots = 0
+        self._rows = np.empty(BANKS, dtype=np.int64)
+        self._accesses = np.empty(2, dtype=np.int64)
+        self._misses = np.empty((len(CACHE_BYTES), 2), dtype=np.int64)
+        self._writebacks = np.empty(len(CACHE_BYTES), dtype=np.int64)
+        self._again = np.empty(len(CACHE_BYTES), dtype=np.int64)
+        self._vaults = np.empty((len(VAULT_COUNTS), 2, max(VAULT_COUNTS)), dtype=np.int64)
+        self._events = np.empty(lru.EVENTS, dtype=np.int64)
         self._dirty_before = np.zeros(len(CACHE_BYTES), dtype=np.int64)
+        self.reset(0)
+
+    def reset(self, line_limit: int) -> None:
+        """Empties everything, for traces that touch at most `line_limit` distinct lines together."""
+        self._slots = 1 << max(10, (2 * line_limit).bit_length())
+        if self._seen.size < self._slots:
+            self._seen = np.empty(self._slots, dtype=np.int64)
+        self._seen[: self._slots] = -1
+        self._tags[:] = lru.EMPTY
+        self._streams[:] = -9
+        self._rows[:] = -1
+        counters = (self._accesses, self._misses, self._writebacks, self._again, self._vaults, self._events)
+        for counter in (*counters, self._dirty_before):
+            counter[:] = 0
 
     def warm(self, trace: NDArray[np.int64]) -> None:
         """Fill the caches with the lines of `trace` without counting."""
@@ -77,7 +92,12 @@ class CacheSimulator:
         """Send `trace` through the caches and add its events to the counts."""
         self._feed(trace, 1)
 
+    def misses(self) -> tuple[int, ...]:
+        """Misses counted so far, per CACHE_BYTES."""
+        return _integers(self._misses.sum(axis=1))
+
     def counts(self) -> CacheCounts:
+        """All events counted so far."""
         events = [int(value) for value in self._events]
         return CacheCounts(
             loads=int(self._accesses[0]),
@@ -97,7 +117,8 @@ class CacheSimulator:
 
     def _feed(self, trace: NDArray[np.int64], count: int) -> None:
         lru.simulate(
-            trace, 0, trace.size, count, self._tags, self._bases, self._masks, self._streams, self._seen, self._rows,
+            trace, count, self._tags, self._bases, self._masks, self._streams, self._seen[: self._slots],
+            self._rows,
             self._accesses, self._misses, self._writebacks, self._again, self._vaults, self._events,
         )  # fmt: skip
 

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from torch_pim.compiler_hook.outline.nest_function import ConcreteNest
+from torch_pim.pim_emulator.caches.simulator import CacheSimulator
 from torch_pim.pim_emulator.measurement.measure import measure
 from torch_pim.pim_emulator.measurement.record import NestMeasurement
 from torch_pim.pim_emulator.measurement.store import MeasurementKey, MeasurementStore
@@ -34,6 +35,7 @@ class MeasurementLibrary:
         self._seed = seed
         self._store = store
         self._recorder: TraceRecorder | None = None
+        self._simulator: CacheSimulator | None = None
 
     def key(self, nest: ConcreteNest) -> MeasurementKey:
         code_hash, feature_hash = nest.key
@@ -71,13 +73,14 @@ class MeasurementLibrary:
     def _measure(
         self, batch: Sequence[tuple[MeasurementKey, ConcreteNest]]
     ) -> list[tuple[MeasurementKey, NestMeasurement]]:
-        if self._recorder is None:
+        if self._recorder is None or self._simulator is None:
             # Room for an iteration that is longer than the budget.
             self._recorder = TraceRecorder(2 * self._trace_budget)
+            self._simulator = CacheSimulator()
         compiled = TracedBatch([nest.function for _, nest in batch], self._recorder)
         done = []
         for key, nest in batch:
-            measurement = measure(nest, compiled.open(nest, self._seed), self._trace_budget)
+            measurement = measure(nest, compiled.open(nest, self._seed), self._trace_budget, self._simulator)
             if self._store is not None:
                 self._store.put(key, measurement)
             _remember(key, measurement)

@@ -36,14 +36,17 @@ class _Counted:
     error_estimate: float
 
 
-def measure(nest: ConcreteNest, traced: TracedNest, trace_budget: int) -> NestMeasurement:
-    """Traces at most about `trace_budget` accesses of the nest (whole iterations) and scales them to all of it."""
+def measure(nest: ConcreteNest, traced: TracedNest, trace_budget: int, simulator: CacheSimulator) -> NestMeasurement:
+    """Traces at most about `trace_budget` accesses of the nest (whole iterations) and scales them to all of it.
+
+    The simulator is reset and used.
+    """
     accesses = nest_facts(nest.loop_nest).accesses
     iterations = traced.iterations
     if accesses <= trace_budget:
         trace = traced.trace(0, iterations)
         if not trace.truncated:
-            return _complete(nest, trace)
+            return _complete(nest, trace, simulator)
     if iterations == 0 or accesses / iterations > EXECUTION_LIMIT:
         return modelled(nest)
     middle = iterations // 2
@@ -51,7 +54,7 @@ def measure(nest: ConcreteNest, traced: TracedNest, trace_budget: int) -> NestMe
     chunk = min(iterations, max(1, chunk))
     low = (iterations - chunk) // 2
     trace = traced.trace(low, low + chunk)
-    return _sampled(nest, trace, share=chunk / iterations)
+    return _sampled(nest, trace, chunk / iterations, simulator)
 
 
 def modelled(nest: ConcreteNest) -> NestMeasurement:
@@ -77,8 +80,8 @@ def modelled(nest: ConcreteNest) -> NestMeasurement:
     )
 
 
-def _complete(nest: ConcreteNest, trace: Trace) -> NestMeasurement:
-    simulator = CacheSimulator(line_limit(trace.entries))
+def _complete(nest: ConcreteNest, trace: Trace, simulator: CacheSimulator) -> NestMeasurement:
+    simulator.reset(line_limit(trace.entries))
     simulator.count(trace.entries)
     counts = simulator.counts()
     return _record(
@@ -92,7 +95,7 @@ def _complete(nest: ConcreteNest, trace: Trace) -> NestMeasurement:
     )
 
 
-def _sampled(nest: ConcreteNest, trace: Trace, share: float) -> NestMeasurement:
+def _sampled(nest: ConcreteNest, trace: Trace, share: float, simulator: CacheSimulator) -> NestMeasurement:
     """Scales a chunk, size by size.
 
     Repeated misses (of lines that the chunk had touched before) grow with the length of the chunk, first touches only
@@ -100,7 +103,7 @@ def _sampled(nest: ConcreteNest, trace: Trace, share: float) -> NestMeasurement:
     level-fit model is a lower bound; it knows nothing of conflicts, so all misses of the chunk scaled are an upper one.
     Addresses that come from data are random draws in every chunk: small caches simply scale then.
     """
-    counted = _count_second_half(trace)
+    counted = _count_second_half(trace, simulator)
     counts = counted.counts
     scale = trace.accesses / share / max(1, counts.loads + counts.stores)
     footprint = nest_facts(nest.loop_nest).footprint
@@ -109,12 +112,19 @@ def _sampled(nest: ConcreteNest, trace: Trace, share: float) -> NestMeasurement:
     misses: list[float] = []
     writebacks: list[float] = []
     for index, size in enumerate(CACHE_BYTES):
-        fitted = fitted_misses(nest.loop_nest, size)
-        estimate = max(fitted.lines, first_touches + counts.repeated_misses[index] * scale)
-        bound = counts.misses[index] * scale if index < _PRIVATE else misses[-1]
-        lines = max(footprint.lines, bound if drawn and index < _PRIVATE else min(estimate, bound))
+        private = index < _PRIVATE
+        bound = counts.misses[index] * scale if private else misses[-1]
+        dirty = counts.writebacks[index] * scale if private else footprint.stored_lines
+        if bound <= footprint.lines:  # every line is fetched once, whatever the model says
+            lines = footprint.lines
+        elif private and drawn:
+            lines = bound
+        else:
+            fitted = fitted_misses(nest.loop_nest, size)
+            estimate = max(fitted.lines, first_touches + counts.repeated_misses[index] * scale)
+            lines = max(footprint.lines, min(estimate, bound))
+            dirty = dirty if private else lines * _stored_share(fitted)
         misses.append(min([lines, *misses[-1:]]))
-        dirty = counts.writebacks[index] * scale if index < _PRIVATE else lines * _stored_share(fitted)
         writebacks.append(min([max(dirty, footprint.stored_lines), misses[-1], *writebacks[-1:]]))
     # Vaults fill at random: the spread of a part is larger than that of the whole by the root of its share.
     seen = math.sqrt(min(1.0, counts.first_touches / footprint.lines)) if footprint.lines else 1.0
@@ -122,13 +132,13 @@ def _sampled(nest: ConcreteNest, trace: Trace, share: float) -> NestMeasurement:
     return replace(record, footprint_imbalance=tuple(1.0 + (v - 1.0) * seen for v in record.footprint_imbalance))
 
 
-def _count_second_half(trace: Trace) -> _Counted:
+def _count_second_half(trace: Trace, simulator: CacheSimulator) -> _Counted:
     entries = trace.entries
     warm, middle = entries.size // 2, entries.size * 3 // 4
-    simulator = CacheSimulator(line_limit(entries))
+    simulator.reset(line_limit(entries))
     simulator.warm(entries[:warm])
     simulator.count(entries[warm:middle])
-    first = np.array(simulator.counts().misses)
+    first = np.array(simulator.misses())
     simulator.count(entries[middle:])
     counts = simulator.counts()
     total = np.array(counts.misses)

@@ -42,7 +42,7 @@ class NestMeasurement:
     traced_share: float
     """Counted accesses over all accesses of the nest: 1 for a complete trace, 0 for a nest that was not run."""
     error_estimate: float
-    """Relative difference of the misses between two halves of the counted part; 0 for a complete trace, NaN if unknown."""
+    """Relative difference of the misses of the two halves of the counted part; 0 if complete, NaN if unknown."""
 
     def misses(self) -> tuple[float, ...]:
         """Load and store misses per CACHE_BYTES."""

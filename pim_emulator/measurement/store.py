@@ -7,16 +7,32 @@ import json
 import os
 import tempfile
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from torch_pim.compiler_hook import codegen
+from torch_pim.features import analysis
+from torch_pim.pim_emulator import caches, measurement, tracing
 from torch_pim.pim_emulator.measurement.record import NestMeasurement, RecordError
 from torch_pim.pim_emulator.version import EMULATOR_VERSION
+
+_IMPLEMENTATION = (codegen, analysis, caches, measurement, tracing)
 
 
 class DamagedMeasurementWarning(UserWarning):
     """A stored measurement cannot be used and is made again."""
+
+
+@cache
+def implementation_digest() -> str:
+    """sha256 of the sources of tracing, caches, code generation and static analysis."""
+    digest = hashlib.sha256()
+    for package in _IMPLEMENTATION:
+        for path in sorted(Path(next(iter(package.__path__))).rglob("*.py")):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +44,11 @@ class MeasurementKey:
     trace_budget: int
     seed: int
     emulator_version: str = EMULATOR_VERSION
+    implementation: str = field(default_factory=implementation_digest)
+    """Digest of the code that makes measurements: what an older state of it wrote is not found."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "code_hash": self.code_hash,
-            "feature_hash": self.feature_hash,
-            "trace_budget": self.trace_budget,
-            "seed": self.seed,
-            "emulator_version": self.emulator_version,
-        }
+        return asdict(self)
 
     @property
     def digest(self) -> str:

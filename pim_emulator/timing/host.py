@@ -38,6 +38,9 @@ class HostEvents:
     """What hardware counters of the host would show, per execution of the whole nest, one entry per nest."""
 
     instructions: Floats
+    loads: Floats
+    """Load instructions; one vector load counts once."""
+    stores: Floats
     l1_misses: Floats
     l2_misses: Floats
     llc_misses: Floats
@@ -58,7 +61,9 @@ def host_events(table: NestTable, host: HostSpec) -> HostEvents:
     """Events of the tuned code on all cores."""
     l1, l2, llc, written = _levels(table, host, host.cores)
     _, instructions = _cycles_and_instructions(table, host)
-    return HostEvents(instructions, l1, l2, llc, (llc + written) * LINE_BYTES)
+    lanes = lane_factor(table, host.simd_lanes_f32)
+    loads, stores = loads_of_tuned_code(table) * lanes, table.stores * lanes
+    return HostEvents(instructions, loads, stores, l1, l2, llc, (llc + written) * LINE_BYTES)
 
 
 def _times(table: NestTable, host: HostSpec, cores: int) -> dict[str, Floats]:

@@ -10,9 +10,11 @@ from functools import lru_cache
 from torch_pim.features.analysis.contractions import contractions
 from torch_pim.features.analysis.facts import nest_facts
 from torch_pim.features.analysis.footprint import buffer_extents, nest_footprint
-from torch_pim.features.analysis.work import FLOAT_TYPES, operation_count
+from torch_pim.features.analysis.reductions import is_accumulator
+from torch_pim.features.analysis.strides import stride_class
+from torch_pim.features.analysis.work import FLOAT_TYPES, access_count, operation_count, trip
 from torch_pim.features.extent import concrete
-from torch_pim.features.nest import ELEMENT_BYTES, Access, LoopNest
+from torch_pim.features.nest import ELEMENT_BYTES, NO_LOOP, Access, LoopNest
 
 CORE_COUNTS = tuple(2**i for i in range(9))
 """Numbers of cores for which the footprint of one core's part is worked out."""
@@ -38,7 +40,11 @@ class StaticRow:
     iterations: float
     """Length of the range that is split over cores; 1 for a nest that is not partitionable."""
     loop_iterations: float
-    """Iterations of all innermost loops."""
+    """Iterations of all innermost loops but those of contractions, whose tiles spread the overhead."""
+    loads: float
+    """Loads that are no operand of a contraction. Accumulators and invariant values stay in registers while their
+    innermost loop runs."""
+    stores: float
     float_adds: float
     float_multiplies: float
     divides: float
@@ -76,16 +82,23 @@ def static_row(nest: LoopNest) -> StaticRow:
         if operation.kind not in ("address", "branch"):
             total += count
             wide += count * (ELEMENT_BYTES[operation.element_type] > 4)
+    operands = [access for c in found for access in (c.left, c.right)]
+    irregular = 0.0
     for access in nest.accesses:
-        count = nest.executions(access.loop) * access.probability
+        count = access_count(nest, access)
         total += count
         wide += count * (ELEMENT_BYTES[access.element_type] > 4)
-    irregular = sum(
-        nest.executions(a.loop) * a.probability for a in nest.accesses if a.indirect or not a.affine
-    ) / max(1.0, facts.accesses)
+        irregular += count * (access.indirect or not access.affine)
+        if access in operands:
+            continue
+        if _in_register(nest, access):
+            count /= max(1, trip(nest, access.loop))
+        counts[f"{access.kind}s"] += count
     return StaticRow(
         iterations=float(nest.parallel_trip if nest.partitionable else 1),
-        loop_iterations=float(facts.iterations),
+        loop_iterations=max(0.0, facts.iterations - macs),
+        loads=counts["loads"],
+        stores=counts["stores"],
         float_adds=max(0.0, counts["float_adds"] - macs),
         float_multiplies=max(0.0, counts["float_multiplies"] - macs),
         divides=counts["divides"],
@@ -93,7 +106,7 @@ def static_row(nest: LoopNest) -> StaticRow:
         integer_adds=counts["integer_adds"],
         integer_multiplies=counts["integer_multiplies"],
         integer_divides=counts["integer_divides"],
-        addresses=counts["addresses"] * irregular,
+        addresses=counts["addresses"] * irregular / max(1.0, facts.accesses),
         branches=counts["branches"],
         vector_share=facts.vectorisation.interchanged,
         wide_share=wide / total if total else 0.0,
@@ -127,6 +140,15 @@ def core_lines(nest: LoopNest, cores: int) -> float:
         loops[index] = replace(loops[index], trip=math.ceil(trip / split))
         remaining = math.ceil(remaining / split)
     return nest_footprint(replace(nest, loops=tuple(loops))).lines
+
+
+def _in_register(nest: LoopNest, access: Access) -> bool:
+    """True for what tuned code loads or stores once per execution of the innermost loop instead of each iteration."""
+    if access.loop == NO_LOOP:
+        return False
+    if access.kind == "store":
+        return is_accumulator(nest, access)
+    return stride_class(access, access.loop) == "invariant"
 
 
 def _lines(nest: LoopNest, access: Access) -> float:

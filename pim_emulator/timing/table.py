@@ -97,8 +97,6 @@ def nest_table(nests: Sequence[LoopNest], measurements: Sequence[NestMeasurement
     )
     return NestTable(
         nests=tuple(nests),
-        loads=measured("loads"),
-        stores=measured("stores"),
         misses=np.array([m.misses() for m in measurements], dtype=np.float64),
         writebacks=measured("writebacks"),
         footprint_lines=measured("footprint_lines"),

@@ -50,8 +50,9 @@ def tuned_traffic(table: NestTable, cache_bytes: float, cores: int) -> Traffic:
 
 
 def contraction_share(table: NestTable) -> Floats:
-    """Share of a nest's loads that belong to contractions (two per multiply-add)."""
-    share: Floats = (2.0 * table.macs / np.maximum(1.0, table.loads)).clip(0.0, 1.0)
+    """Share of a nest's loads that are operands of contractions, two per multiply-add."""
+    operands = 2.0 * table.macs
+    share: Floats = operands / np.maximum(1.0, operands + table.loads)
     return share
 
 

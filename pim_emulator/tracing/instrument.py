@@ -58,7 +58,9 @@ class _Function:
     def instrument(self) -> int:
         for operation in walk(self._function):
             if operation.name.startswith(_UNTRACED):
-                raise CodegenError(f"cannot trace {operation.name}; nests are expected to access memory element by element")
+                raise CodegenError(
+                    f"cannot trace {operation.name}; nests are expected to access memory element by element"
+                )
         accesses = walk(self._function, "llvm.load", "llvm.store")
         returns = walk(self._function, "llvm.return", "llvm.unreachable")
         entry = self._function.regions[0].blocks[0].operations[0].operation

@@ -15,6 +15,7 @@ from torch_pim.pim_emulator.caches.simulator import CacheCounts, CacheSimulator,
 
 Access = tuple[int, int, bool]
 """Address, bytes, is a store."""
+SIMULATOR = CacheSimulator()
 
 
 def trace_of(accesses: Sequence[Access]) -> np.ndarray:
@@ -23,7 +24,8 @@ def trace_of(accesses: Sequence[Access]) -> np.ndarray:
 
 def simulated(accesses: Sequence[Access], warm: int = 0) -> CacheCounts:
     trace = trace_of(accesses)
-    simulator = CacheSimulator(line_limit(trace))
+    SIMULATOR.reset(line_limit(trace))
+    simulator = SIMULATOR
     simulator.warm(trace[:warm])
     simulator.count(trace[warm:])
     return simulator.counts()
@@ -116,7 +118,8 @@ def test_equal_to_plain_lru_on_a_long_conflicting_trace() -> None:
         np.where(kinds == 1, random.integers(0, 64, kinds.size) << 15, np.arange(kinds.size) * 8),
     )  # fmt: skip
     sizes = random.choice([4, 8, 32, 128], kinds.size)
-    sequence = [(int(a), int(s), bool(w)) for a, s, w in zip(addresses, sizes, random.random(kinds.size) < 0.4)]
+    writes = random.random(kinds.size) < 0.4
+    sequence = [(int(a), int(s), bool(w)) for a, s, w in zip(addresses, sizes, writes, strict=True)]
     counts = simulated(sequence)
     caches = plain_private(sequence) + plain_shared(sequence)
     assert counts.load_misses == tuple(c.misses[False] for c in caches)
