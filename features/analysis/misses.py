@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from torch_pim.features.analysis.footprint import buffer_extents
 from torch_pim.features.analysis.work import trip
@@ -58,52 +59,68 @@ class Misses:
 
 
 def fitted_misses(nest: LoopNest, capacity_bytes: float, fit: SoftCapacity = DEFAULT_FIT) -> Misses:
-    """Misses of a concrete nest that runs alone, in order, on a cold cache of `capacity_bytes`."""
+    """Misses of a concrete nest that runs alone, in order, on a cold cache of `capacity_bytes`.
+
+    With D the lines that one iteration of a loop touches, U those of the whole loop, S the sum of the misses of an
+    iteration's parts, and f the share of reuse that survives D: one iteration misses I = blend(D, S, f), and all t
+    iterations miss blend(U, t I, f); a single one misses I.
+    """
     if capacity_bytes <= 0:
         raise ValueError(f"capacity_bytes is {capacity_bytes}; expected a cache of at least one byte")
-    by_buffer = _Tree(nest, capacity_bytes, fit).misses(NO_LOOP)
-    stored = sum(count for buffer, count in by_buffer.items() if nest.buffers[buffer].stored)
+    missed: dict[int, dict[int, float]] = {}
+    for part in _parts(nest):
+        kept = fit.kept(sum(part.iteration.values()) * LINE_BYTES, capacity_bytes)
+        total: dict[int, float] = dict(part.direct)
+        for child in part.children:
+            for buffer, lines in missed[child].items():
+                total[buffer] = total.get(buffer, 0.0) + lines
+        once = {buffer: fit.blend(part.iteration[buffer], lines, kept) for buffer, lines in total.items()}
+        if part.trips != 1:
+            once = {buffer: fit.blend(part.whole[buffer], part.trips * lines, kept) for buffer, lines in once.items()}
+        missed[part.loop] = once
+    by_buffer = missed[NO_LOOP]
+    stored = sum(lines for buffer, lines in by_buffer.items() if nest.buffers[buffer].stored)
     return Misses(sum(by_buffer.values()), stored)
 
 
-class _Tree:
-    """The loop tree with one cache."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A loop, or with NO_LOOP the whole nest as a loop of one iteration: the lines that it touches, by buffer."""
 
-    def __init__(self, nest: LoopNest, capacity_bytes: float, fit: SoftCapacity) -> None:
-        self._nest = nest
-        self._capacity = capacity_bytes
-        self._fit = fit
-        self._children: dict[int, list[int]] = defaultdict(list)
-        for index, loop in enumerate(nest.loops):
-            self._children[loop.parent].append(index)
+    loop: int
+    trips: int
+    children: tuple[int, ...]
+    direct: Mapping[int, float]
+    """Touched once by the accesses that stand in the body itself, outside inner loops."""
+    iteration: Mapping[int, float]
+    whole: Mapping[int, float]
 
-    def misses(self, loop: int) -> Mapping[int, float]:
-        """Missed lines by buffer, for one execution of a loop (all its iterations) or, for NO_LOOP, of the nest.
 
-        With D the lines of one iteration, U those of the loop, S the sum over the parts of one iteration, and f the
-        share of reuse that survives D: one iteration misses I = blend(D, S, f), and all t of them blend(U, t I, f).
-        """
-        inside, accesses = self._subtree(loop)
-        one = self._lines(accesses, inside - {loop})
-        kept = self._fit.kept(sum(one.values()) * LINE_BYTES, self._capacity)
-        parts: dict[int, float] = defaultdict(float)
-        for buffer, lines in self._lines([a for a in accesses if a.loop == loop], frozenset()).items():
-            parts[buffer] += lines
-        for child in self._children[loop]:
-            for buffer, count in self.misses(child).items():
-                parts[buffer] += count
-        single = {b: self._fit.blend(one[b], count, kept) for b, count in parts.items()}
-        if loop == NO_LOOP:
-            return single
-        trips, distinct = trip(self._nest, loop), self._lines(accesses, inside)
-        return {b: self._fit.blend(distinct[b], trips * count, kept) for b, count in single.items()}
+@lru_cache(maxsize=1024)
+def _parts(nest: LoopNest) -> tuple[_Part, ...]:
+    """The loop tree, children before parents; kept, because every cache of every machine asks for it."""
+    children: dict[int, list[int]] = defaultdict(list)
+    for index, loop in enumerate(nest.loops):
+        children[loop.parent].append(index)
+    inside: dict[int, frozenset[int]] = {}
+    parts = []
+    for index in reversed(range(NO_LOOP, len(nest.loops))):
+        below = frozenset().union(*(inside[child] for child in children[index]))
+        inside[index] = below | {index}
+        accesses = [a for a in nest.accesses if a.loop in inside[index]]
+        iteration = _lines(nest, accesses, below)
+        parts.append(
+            _Part(
+                loop=index,
+                trips=1 if index == NO_LOOP else trip(nest, index),
+                children=tuple(children[index]),
+                direct=_lines(nest, [a for a in accesses if a.loop == index], frozenset()),
+                iteration=iteration,
+                whole=iteration if index == NO_LOOP else _lines(nest, accesses, inside[index]),
+            )
+        )
+    return tuple(parts)
 
-    def _subtree(self, loop: int) -> tuple[frozenset[int], Sequence[Access]]:
-        inside = {loop}
-        for index, other in enumerate(self._nest.loops):
-            if other.parent in inside:
-                inside.add(index)
-        return frozenset(inside), [a for a in self._nest.accesses if a.loop in inside]
 
-    def _lines(self, accesses: Sequence[Access], loops: frozenset[int]) -> Mapping[int, float]:
-        return {b: extents.lines for b, extents in buffer_extents(self._nest, accesses, loops).items()}
+def _lines(nest: LoopNest, accesses: Sequence[Access], loops: frozenset[int]) -> Mapping[int, float]:
+    return {buffer: extents.lines for buffer, extents in buffer_extents(nest, accesses, loops).items()}

@@ -8,7 +8,6 @@ from torch_pim.features.analysis.footprint import buffer_extents, nest_footprint
 from torch_pim.features.analysis.windows import Extents
 
 AFFINE = [
-    "batched_matmul",
     "convolution",
     "cumulative_sum",
     "fill",
