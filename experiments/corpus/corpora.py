@@ -27,6 +27,10 @@ class Corpus:
     def entries(self) -> tuple[Entry, ...]:
         return self.make()
 
+    def every(self, step: int) -> Corpus:
+        """Every step-th entry, as a corpus with a name and content of its own."""
+        return self if step == 1 else Corpus(f"{self.name} every {step}", lambda: self.entries[::step])
+
     @cached_property
     def content(self) -> str:
         return hashlib.sha256("\n".join(entry.content for entry in self.entries).encode()).hexdigest()

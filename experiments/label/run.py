@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from torch_pim.compiler_hook.errors import TorchPimError
 from torch_pim.compiler_hook.protocols import Device, TimingModel
 from torch_pim.experiments.corpus.corpora import Corpus, Entry
 from torch_pim.experiments.corpus.held_out import HeldOut
@@ -42,7 +43,6 @@ class LabelRun:
 
 def run_labelling(
     corpus: Corpus,
-    entries: Sequence[Entry],
     held_out: HeldOut,
     held_out_name: str,
     machines: LabelMachines,
@@ -52,12 +52,12 @@ def run_labelling(
     settings: LabelSettings,
     progress: Progress = lambda stage, done, total: None,
 ) -> LabelRun:
-    """Lowers `entries` of the corpus, checks samples against PyTorch, times all nests on all machines.
+    """Lowers the corpus, checks samples against PyTorch, times all nests on all machines.
 
     A family whose sample computes wrong results gets no labels at all.
     """
-    wrong, checked = _check(entries, device, settings, progress)
-    kept = [entry for entry in entries if (entry.family, _dtype(entry)) not in wrong]
+    wrong, checked = _check(corpus.entries, device, settings, progress)
+    kept = [entry for entry in corpus.entries if (entry.family, _dtype(entry)) not in wrong]
     done = [0]
 
     def lowered(name: str) -> None:
@@ -92,12 +92,19 @@ def _check(
     wanted = [(key, entry) for key, chosen in samples.items() for entry in chosen]
     wrong: dict[tuple[str, str], Exclusion] = {}
     for number, (key, entry) in enumerate(wanted, 1):
-        result = check_entry(entry, device, settings.seed)
-        if not result.passed:
-            message = f"differs from PyTorch by {result.error:.2g}; the whole family in this type is left out"
-            wrong[key] = Exclusion(entry.name, "", "wrong result", message)
+        problem = _problem(entry, device, settings.seed)
+        if problem is not None:
+            wrong[key] = Exclusion(entry.name, "", "wrong result", f"{problem}; the family in this type is left out")
         progress("checking", number, len(wanted))
     return wrong, len(wanted)
+
+
+def _problem(entry: Entry, device: Device, seed: int) -> str | None:
+    try:
+        result = check_entry(entry, device, seed)
+    except TorchPimError as error:
+        return f"cannot be executed ({type(error).__name__}: {str(error).splitlines()[0]})"
+    return None if result.passed else f"differs from PyTorch by {result.error:.2g}"
 
 
 def _dtype(entry: Entry) -> str:

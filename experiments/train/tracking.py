@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from torch_pim.compiler_hook.errors import OptionError
 from torch_pim.experiments.train.bundle_output import flat_settings, save_bundle
@@ -34,7 +34,9 @@ def tracking_uri(folder: Path) -> str:
     return f"sqlite:///{(folder / 'mlflow.db').absolute()}"
 
 
-def save_tracked(trained: Trained, output: Path, uri: str) -> TrackedRun:
+def save_tracked(
+    trained: Trained, output: Path, uri: str, *, kind: Literal["xgboost", "logistic"] = "xgboost"
+) -> TrackedRun:
     """Writes the bundle with the run's id in its manifest and records everything under it. Needs no network.
 
     Artifacts are kept in `mlartifacts` beside the database. Raises OptionError for a store that is not SQLite, and
@@ -72,7 +74,7 @@ def save_tracked(trained: Trained, output: Path, uri: str) -> TrackedRun:
         for picture in save_plots(trained, Path(folder)):
             mlflow.log_artifact(str(picture), "plots")
         model_uri = _log_model(mlflow, trained)
-        bundle = save_bundle(trained, output, mlflow_run_id=run.info.run_id)
+        bundle = save_bundle(trained, output, kind=kind, mlflow_run_id=run.info.run_id)
         mlflow.log_artifacts(str(bundle), "bundle")
         return TrackedRun(run.info.run_id, uri, model_uri)
 

@@ -1,0 +1,37 @@
+"""The side table of everything that got no label: one JSON object per line, beside the label file."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from torch_pim.experiments.label.unique_nests import Exclusion
+
+
+def exclusions_path(labels: Path) -> Path:
+    """`labels.parquet` -> `labels.excluded.jsonl`."""
+    return labels.with_name(f"{labels.stem}.excluded.jsonl")
+
+
+def write_exclusions(exclusions: Iterable[Exclusion], path: Path) -> None:
+    """Writes the file whole, in the given order."""
+    lines = [json.dumps(asdict(exclusion), sort_keys=True) + "\n" for exclusion in exclusions]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, work = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.writelines(lines)
+        os.replace(work, path)
+    except BaseException:
+        Path(work).unlink(missing_ok=True)
+        raise
+
+
+def count_causes(exclusions: Iterable[Exclusion]) -> dict[str, int]:
+    """Exclusions by cause, sorted by name."""
+    return dict(sorted(Counter(exclusion.cause for exclusion in exclusions).items()))
