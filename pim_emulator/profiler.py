@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from torch_pim.pim_emulator.caches.geometry import CACHE_BYTES
 from torch_pim.pim_emulator.measurement.record import NestMeasurement
 from torch_pim.pim_emulator.timing_model import EmulatorTimingModel
 
-NOISY = (
+MEASURED = (
     "wall_time_ns", "instructions", "loads", "stores", "l1_misses", "l2_misses", "llc_misses", "dram_bytes",
 )  # fmt: skip
 """Values that a run measures; each gets a factor of its own."""
@@ -47,37 +48,33 @@ class SimulatedProfiler:
         measurements = self._timing.measurements(nests)
         profiles = []
         for index, (nest, time, measurement) in enumerate(zip(nests, times, measurements, strict=True)):
-            exact = {
-                "wall_time_ns": time.total_ns,
-                "instructions": float(events.instructions[index]),
-                "loads": float(events.loads[index]),
-                "stores": float(events.stores[index]),
-                "l1_misses": float(events.l1_misses[index]),
-                "l2_misses": float(events.l2_misses[index]),
-                "llc_misses": float(events.llc_misses[index]),
-                "dram_bytes": float(events.dram_bytes[index]),
-            }
-            seen = {
-                name: value * factor for (name, value), factor in zip(exact.items(), self._factors(nest), strict=True)
-            }
-            cycles = seen["wall_time_ns"] * self._host.clock_ghz * time.cores_used
+            noise = self._factors(nest)
+            wall_time_ns = time.total_ns * noise["wall_time_ns"]
+            instructions = float(events.instructions[index]) * noise["instructions"]
             profiles.append(
                 HostProfile(
                     code_hash=nest.function.code_hash,
                     host_id=self._host.identity,
                     origin="simulated",
+                    wall_time_ns=wall_time_ns,
                     repeats=1,
-                    ipc=seen["instructions"] / cycles,
+                    instructions=instructions,
+                    loads=float(events.loads[index]) * noise["loads"],
+                    stores=float(events.stores[index]) * noise["stores"],
+                    l1_misses=float(events.l1_misses[index]) * noise["l1_misses"],
+                    l2_misses=float(events.l2_misses[index]) * noise["l2_misses"],
+                    llc_misses=float(events.llc_misses[index]) * noise["llc_misses"],
+                    dram_bytes=float(events.dram_bytes[index]) * noise["dram_bytes"],
+                    ipc=instructions / (wall_time_ns * self._host.clock_ghz * time.cores_used),
                     locality_curve=locality_curve(measurement),
-                    **seen,
                 )
             )
         return tuple(profiles)
 
-    def _factors(self, nest: ConcreteNest) -> list[float]:
+    def _factors(self, nest: ConcreteNest) -> Mapping[str, float]:
         key = "\n".join([str(self._seed), self._host.identity, *nest.key])
-        draws = np.random.default_rng(list(hashlib.sha256(key.encode()).digest())).standard_normal(len(NOISY))
-        return [float(factor) for factor in np.exp(self._noise * draws)]
+        draws = np.random.default_rng(list(hashlib.sha256(key.encode()).digest())).standard_normal(len(MEASURED))
+        return {name: math.exp(self._noise * float(draw)) for name, draw in zip(MEASURED, draws, strict=True)}
 
 
 def locality_curve(measurement: NestMeasurement) -> tuple[float, ...]:

@@ -112,22 +112,7 @@ def sequential(streams, line):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def simulate(  # type: ignore[no-untyped-def]
-    trace,
-    begin,
-    end,
-    count,
-    tags,
-    bases,
-    masks,
-    streams,
-    seen,
-    rows,
-    accesses,
-    misses,
-    writebacks,
-    again,
-    vaults,
-    events,
+    trace, count, tags, bases, masks, streams, seen, rows, accesses, misses, writebacks, again, vaults, events
 ):
     """Send a trace through all caches; `count` is 1 to count events, 0 to warm up.
 
