@@ -8,7 +8,9 @@ from typing import Literal
 from torch_pim.features.extent import concrete
 from torch_pim.features.machines import DeviceSpec
 from torch_pim.features.nest import LoopNest
+from torch_pim.features.placement import PlacementProblem
 from torch_pim.models.cost_model.estimate import CostEstimate
+from torch_pim.models.errors import PlacementError
 from torch_pim.models.wording import nbytes, times
 
 Verdict = Literal["host", "candidate", "follows"]
@@ -21,6 +23,22 @@ class FilterAnswer:
 
     verdict: Verdict
     reason: str
+
+
+def forced_reasons(problem: PlacementProblem) -> tuple[str | None, ...]:
+    """`forced_reason` of each unique nest; raises PlacementError for a nest with symbolic sizes."""
+    require_concrete(problem)
+    return tuple(forced_reason(nest, problem.device) for nest in problem.nests)
+
+
+def require_concrete(problem: PlacementProblem) -> None:
+    """Raises PlacementError for a nest with symbolic sizes: nothing can be said about its work."""
+    for nest in problem.nests:
+        if nest.symbols:
+            raise PlacementError(
+                f"nest {nest.name!r} has the symbolic sizes {', '.join(sorted(nest.symbols))}: bind them with "
+                "LoopNest.at before placing"
+            )
 
 
 def forced_reason(nest: LoopNest, device: DeviceSpec) -> str | None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torch_pim.models.errors import UnsupportedFormat
 from torch_pim.models.learned.base_score import base_margin, parse_base_score
 from torch_pim.models.learned.tree_checks import checked_tree, entry, refuse
 
@@ -130,6 +129,3 @@ def _integer(table: Mapping[str, Any], key: str) -> int:
         return int(table[key])
     except (KeyError, TypeError, ValueError) as error:
         raise refuse(f"{key} is {table.get(key)!r}: expected an integer") from error
-
-
-__all__ = ["OBJECTIVES", "TreeEnsemble", "UnsupportedFormat"]

@@ -59,6 +59,17 @@ class LearnedRule:
         return Opinion(side, f"{describe(estimate, side)}; {against_threshold(score, threshold)}", score)
 
 
+class MissingModelRule:
+    """Stands in for a model that could not be loaded, so that every reason says so."""
+
+    name = "learned"
+
+    def opinions(
+        self, problem: PlacementProblem, nests: Sequence[int], estimates: Sequence[CostEstimate]
+    ) -> tuple[Opinion, ...]:
+        return (Opinion(None, "no usable model"),) * len(nests)
+
+
 def learned_policy(name: str, bundle: Bundle | None, on_model_error: OnModelError) -> TwoStagePolicy:
     """Classifier, then what fills its abstentions: the fitted cost model, then the analytic rule.
 
@@ -66,7 +77,7 @@ def learned_policy(name: str, bundle: Bundle | None, on_model_error: OnModelErro
     """
     rules: tuple[Rule, ...] = (CostModelRule(), AnalyticRule())
     if bundle is None:
-        return TwoStagePolicy(name, rules, CostModel(), {"model": "none"})
+        return TwoStagePolicy(name, (MissingModelRule(), *rules), CostModel())
     return TwoStagePolicy(
         name,
         (LearnedRule(bundle, on_model_error), *rules),

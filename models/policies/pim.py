@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch_pim.features.placement import Decision, Placement, PlacementProblem
 from torch_pim.models.policies.fingerprint import policy_fingerprint
 from torch_pim.models.policies.policy import Policy, PolicyRequest
-from torch_pim.models.work_filter import forced_reason
+from torch_pim.models.work_filter import forced_reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,7 @@ class PimPolicy:
 
     def place(self, problem: PlacementProblem) -> Placement:
         by_nest: list[Decision] = []
-        for nest in problem.nests:
-            forced = forced_reason(nest, problem.device)
+        for forced in forced_reasons(problem):
             if forced is None:
                 by_nest.append(Decision("pim", "fixed", self.name, "policy pim offloads all that the device can run"))
             else:

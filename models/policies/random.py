@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch_pim.features.placement import Decision, Placement, PlacementProblem, Side
 from torch_pim.models.policies.fingerprint import policy_fingerprint
 from torch_pim.models.policies.policy import Policy, PolicyRequest
-from torch_pim.models.work_filter import forced_reason
+from torch_pim.models.work_filter import forced_reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class RandomPolicy:
     name: str = "random"
 
     def place(self, problem: PlacementProblem) -> Placement:
-        forced = [forced_reason(nest, problem.device) for nest in problem.nests]
+        forced = forced_reasons(problem)
         hashes = [nest.feature_hash for nest in problem.nests]
         decisions: list[Decision] = []
         for index, call in enumerate(problem.calls):

@@ -9,12 +9,16 @@ from torch_pim.features.placement import Decision, Placement, PlacementProblem, 
 from torch_pim.features.profile import ORIGINS
 from torch_pim.models.cost_model.estimate import CostEstimate
 from torch_pim.models.cost_model.model import CostModel
-from torch_pim.models.errors import PlacementError
 from torch_pim.models.policies.fingerprint import Option, policy_fingerprint
-from torch_pim.models.policies.opinion import Opinion, Rule
-from torch_pim.models.work_filter import forced_reason, work_filter
+from torch_pim.models.policies.opinion import Rule
+from torch_pim.models.work_filter import forced_reason, require_concrete, work_filter
 
-_FOLLOWS = "follows"
+
+@dataclass(frozen=True, slots=True)
+class Follows:
+    """A nest too small to decide about on its own."""
+
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,8 @@ class TwoStagePolicy:
         return Placement(decisions, self.name, self.fingerprint(problem))
 
     def visible(self, problem: PlacementProblem) -> PlacementProblem:
-        """The problem without the profiles that this policy must not look at."""
+        """The problem without the profiles that this policy must not look at; PlacementError if it is symbolic."""
+        require_concrete(problem)
         kept = tuple(p if p is not None and p.origin in self.profile_origins else None for p in problem.profiles)
         return replace(problem, profiles=kept)
 
@@ -48,9 +53,9 @@ class TwoStagePolicy:
         options = {**self.options, **{f"constant:{k}": v for k, v in self.cost_model.constants.to_json().items()}}
         return policy_fingerprint(self.name, problem, options, self.bundle_digest)
 
-    def _by_nest(self, problem: PlacementProblem, estimates: Sequence[CostEstimate]) -> list[Decision | str]:
-        """A decision per unique nest, or the reason of a nest that follows its neighbours."""
-        decided: dict[int, Decision | str] = {}
+    def _by_nest(self, problem: PlacementProblem, estimates: Sequence[CostEstimate]) -> list[Decision | Follows]:
+        """A decision per unique nest, or that it follows its neighbours."""
+        decided: dict[int, Decision | Follows] = {}
         for index, (nest, estimate) in enumerate(zip(problem.nests, estimates, strict=True)):
             forced = forced_reason(nest, problem.device)
             if forced is not None:
@@ -60,7 +65,7 @@ class TwoStagePolicy:
             if answer.verdict == "host":
                 decided[index] = Decision("host", "work_filter", self.name, answer.reason)
             elif answer.verdict == "follows":
-                decided[index] = answer.reason
+                decided[index] = Follows(answer.reason)
         abstained: dict[int, str] = {}
         for position, rule in enumerate(self.rules):
             open_nests = [i for i in range(len(problem.nests)) if i not in decided]
@@ -79,13 +84,7 @@ class TwoStagePolicy:
 
 
 def estimate_all(cost_model: CostModel, problem: PlacementProblem) -> tuple[CostEstimate, ...]:
-    """Estimates of all unique nests; raises PlacementError for a nest with symbolic sizes."""
-    for nest in problem.nests:
-        if nest.symbols:
-            raise PlacementError(
-                f"nest {nest.name!r} has the symbolic sizes {', '.join(sorted(nest.symbols))}: bind them with "
-                "LoopNest.at before placing"
-            )
+    """Estimates of all unique nests, which must be concrete."""
     return tuple(
         cost_model.estimate(nest, problem.host, problem.device, profile)
         for nest, profile in zip(problem.nests, problem.profiles, strict=True)
@@ -93,36 +92,29 @@ def estimate_all(cost_model: CostModel, problem: PlacementProblem) -> tuple[Cost
 
 
 def resolve_followers(
-    problem: PlacementProblem, by_nest: Sequence[Decision | str], policy: str
+    problem: PlacementProblem, by_nest: Sequence[Decision | Follows], policy: str
 ) -> tuple[Decision, ...]:
     """One decision per call: a nest that follows takes the side of the nearest decided call in program order.
 
     At equal distance the call before it wins (it moves no switch: between two sides there is one anyway). Where
     nothing is decided all of them stay on the host, where the program begins and ends.
     """
-    decided = [i for i, call in enumerate(problem.calls) if isinstance(by_nest[call.nest], Decision)]
+    own = [by_nest[call.nest] for call in problem.calls]
+    leaders = [(index, found.side) for index, found in enumerate(own) if isinstance(found, Decision)]
     decisions: list[Decision] = []
     after = 0
-    for index, call in enumerate(problem.calls):
-        own = by_nest[call.nest]
-        if isinstance(own, Decision):
-            decisions.append(own)
+    for index, found in enumerate(own):
+        if isinstance(found, Decision):
+            decisions.append(found)
             continue
-        while after < len(decided) and decided[after] < index:
+        while after < len(leaders) and leaders[after][0] < index:
             after += 1
-        near = [decided[i] for i in (after - 1, after) if 0 <= i < len(decided)]
-        leader = min(near, key=lambda i: (abs(i - index), i), default=None)
-        if leader is None:
-            side: Side = "host"
-            reason = f"{own}; nothing around it is decided, so it stays on the host"
-        else:
-            found = by_nest[problem.calls[leader].nest]
-            assert isinstance(found, Decision)
-            side = found.side
+        near = [leaders[i] for i in (after - 1, after) if 0 <= i < len(leaders)]
+        side: Side = "host"
+        reason = f"{found.reason}; nothing around it is decided, so it stays on the host"
+        if near:
+            leader, side = min(near, key=lambda entry: (abs(entry[0] - index), entry[0]))
             where = "before" if leader < index else "after"
-            reason = f"{own}; follows {problem.calls[leader].site} {where} it to {side}"
+            reason = f"{found.reason}; follows {problem.calls[leader].site} {where} it to {side}"
         decisions.append(Decision(side, "work_filter", policy, reason))
     return tuple(decisions)
-
-
-__all__ = ["Opinion", "TwoStagePolicy", "estimate_all", "resolve_followers"]

@@ -139,6 +139,9 @@ def test_a_missing_bundle_warns_once_and_falls_back(problem, tmp_path):
     assert caught[0].filename == __file__
     assert policy.place(problem).sides() == sides("cost-model", problem)
     assert policy.place(problem).policy == "learned"
+    decision = policy.place(problem).decisions[1]
+    assert (decision.stage, decision.policy) == ("fallback", "cost-model")
+    assert decision.reason.startswith("learned abstains (no usable model); memory-bound: cost model sees ")
     with pytest.raises(ModelMissing, match="torch-pim train"):
         create_policy("learned", bundle=tmp_path / "none", on_model_error="error")
 
@@ -163,8 +166,9 @@ def test_symbolic_nests_are_refused_with_the_mend(make_problem, make_copy):
     from torch_pim.features.nest import Loop
 
     nest = replace(make_copy(8), loops=(Loop("parallel", Polynomial.symbol("a0.d0"), -1),))
-    with pytest.raises(PlacementError, match=r"symbolic sizes a0.d0: bind them with LoopNest.at"):
-        create_policy("cost-model").place(make_problem([nest]))
+    for name in ("cost-model", "pim", "random"):
+        with pytest.raises(PlacementError, match=r"symbolic sizes a0.d0: bind them with LoopNest.at"):
+            create_policy(name).place(make_problem([nest]))
 
 
 def test_bad_requests_are_refused(bundle):
