@@ -1,4 +1,4 @@
-"""Rewrites on linalg operations before bufferization: reductions innermost, one initial value per accumulator."""
+"""Rewrites on tensors before bufferization: reductions innermost, one initial value per accumulator, own results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from torch_mlir import ir
 from torch_pim.compiler_hook.lowering.passes import entry_block, functions, walk
 
 _DESTINATION_STYLE = ("linalg.", "tm_tensor.")
+_SAME_ELEMENTS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast", "tensor.reshape")
 
 
 def reductions_innermost(module: ir.Module) -> None:
@@ -119,3 +120,35 @@ def _is_fill(op: ir.Operation) -> bool:
     body = list(op.regions[0].blocks[0].operations)
     output = op.regions[0].blocks[0].arguments[inputs]
     return len(body) == 1 and body[0].operation.operands[0] != output
+
+
+def own_results(module: ir.Module) -> None:
+    """Copies results that are (views of) arguments, constants or other results: a caller may write to what it gets."""
+    for function in functions(module):
+        for op in walk(function.operation, "func.return"):
+            taken: set[ir.Value] = set()
+            for position, value in enumerate(op.operands):
+                origin = _origin(value)
+                owner = origin.owner
+                if origin in taken or isinstance(owner, ir.Block) or owner.operation.name == "arith.constant":
+                    if isinstance(value.type, ir.RankedTensorType):
+                        op.operands[position] = _copy(value, op)
+                taken.add(origin)
+
+
+def _origin(value: ir.Value) -> ir.Value:
+    """The tensor that a chain of reshapes and casts shows."""
+    while not isinstance(value.owner, ir.Block) and value.owner.operation.name in _SAME_ELEMENTS:
+        value = value.owner.operation.operands[0]
+    return value
+
+
+def _copy(value: ir.Value, user: ir.Operation) -> ir.Value:
+    with ir.InsertionPoint(user), user.location:
+        copy = ir.Operation.create(
+            "bufferization.alloc_tensor",
+            results=[value.type],
+            operands=[value],
+            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0])},
+        )
+    return copy.result

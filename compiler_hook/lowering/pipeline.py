@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch_mlir import ir
 
 from torch_pim.compiler_hook.lowering.fusion import fuse_elementwise
-from torch_pim.compiler_hook.lowering.linalg_form import private_initial_values, reductions_innermost
+from torch_pim.compiler_hook.lowering.linalg_form import own_results, private_initial_values, reductions_innermost
 from torch_pim.compiler_hook.lowering.passes import functions, run_passes
 from torch_pim.compiler_hook.lowering.residue import wrap_residue
 from torch_pim.compiler_hook.lowering.sibling_fusion import fuse_siblings
@@ -39,13 +39,15 @@ def linalg_to_loops(module: ir.Module) -> None:
     """Linalg-on-tensors to canonical loops, in place.
 
     Afterwards every function body holds buffer management, index arithmetic, views, top-level `scf.parallel` nests
-    without results, and residue runs wrapped in `scf.execute_region`. Function arguments are never written.
+    without results, and residue runs wrapped in `scf.execute_region`. Function arguments are never written, and every
+    result is memory of its own.
     """
     module.context.allow_unregistered_dialects = True
     run_passes(module, _GENERALISE, "linalg generalisation")
     fuse_elementwise(module)
     reductions_innermost(module)
     private_initial_values(module)
+    own_results(module)
     _protect_arguments(module)
     run_passes(module, _BUFFERIZE, "bufferization")
     run_passes(module, _LOOPS, "linalg to loops")

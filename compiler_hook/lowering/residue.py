@@ -1,54 +1,90 @@
 """What is left at function level besides parallel loops becomes nests too, so that nothing runs uncounted.
 
-Index arithmetic, views, allocations and shape tensors are the program's own bookkeeping and stay. Everything else
-(sequential loops, scalar loads, arithmetic and stores) is gathered into runs, each wrapped in `scf.execute_region`.
-A scalar that leaves its run goes through a one-element buffer.
+Views, allocations and all arithmetic that sizes, offsets and loop bounds depend on are the program's own bookkeeping
+and stay; so do the stores to shape tensors, which hold nothing else. Everything else (sequential loops, scalar loads,
+arithmetic and stores) is gathered into runs, each wrapped in `scf.execute_region`. A scalar that leaves its run goes
+through a one-element buffer.
 """
 
 from __future__ import annotations
 
 from torch_mlir import ir
 
+from torch_pim.compiler_hook.errors import LoweringError
 from torch_pim.compiler_hook.lowering.passes import entry_block, walk
-from torch_pim.compiler_hook.lowering.views import VIEWS, defining_op
+from torch_pim.compiler_hook.lowering.views import VIEWS, defining_op, root_buffer
 
 SPILL = "pim.spill"
 """Attribute on loads of spilled scalars: outlining moves them into the nest that uses them."""
 
 _PROGRAM = (
     *VIEWS, "memref.alloc", "memref.alloca", "memref.dealloc", "memref.get_global", "memref.dim", "arith.constant",
-    "func.return", "return", "cf.assert", "ub.poison", "scf.parallel",
+    "func.return", "return", "ub.poison", "scf.parallel",
 )  # fmt: skip
-_INDEX_LIKE = ("index",)
 
 
-def is_program_op(op: ir.Operation, needed: set[ir.Operation] | frozenset[ir.Operation] = frozenset()) -> bool:
+def is_program_op(op: ir.Operation, needed: set[ir.Operation]) -> bool:
     """True for operations that the program interpreter carries out itself."""
-    if op.name in _PROGRAM or SPILL in op.attributes or op in needed:
-        return True
-    if op.name in ("memref.load", "memref.store"):
-        memref = op.operands[1] if op.name == "memref.store" else op.operands[0]
-        return str(ir.MemRefType(memref.type).element_type) in _INDEX_LIKE
-    return False
+    return op.name in _PROGRAM or SPILL in op.attributes or op in needed
 
 
 def bookkeeping(function: ir.OpView) -> set[ir.Operation]:
-    """Scalar operations on which views, allocation sizes or loop bounds depend (and pure shape arithmetic)."""
+    """Scalar operations on which views, allocation sizes or loop bounds depend, with the shape tensors they go through.
+
+    Raises LoweringError where one of them depends on computed data. An assertion that does is residue.
+    """
+    collector = _Bookkeeping(function)
     needed: set[ir.Operation] = set()
-    pending: list[ir.Value] = []
     for view in entry_block(function).operations:
         op = view.operation
-        if op.name in ("scf.parallel", "cf.assert", "memref.alloc", "memref.store", *VIEWS):
-            if op.name == "memref.store" and not is_program_op(op):
+        if op.name in ("scf.parallel", "memref.alloc", *VIEWS):
+            needed |= collector.behind(op)
+        elif op.name == "cf.assert":
+            try:
+                needed |= {op, *collector.behind(op)}
+            except LoweringError:
                 continue
-            pending += [v for v in op.operands if not isinstance(v.type, ir.MemRefType)]
-    while pending:
-        op = defining_op(pending.pop())
-        if op is None or op in needed or op.name in _PROGRAM or op.regions:
-            continue
-        needed.add(op)
-        pending += [v for v in op.operands if not isinstance(v.type, ir.MemRefType)]
     return needed
+
+
+class _Bookkeeping:
+    def __init__(self, function: ir.OpView) -> None:
+        block = entry_block(function)
+        self.stores: dict[ir.Value, list[ir.Operation]] = {}
+        self.data: set[ir.Value] = set(block.arguments)
+        """Buffers whose contents are not known before the program runs."""
+        for op in walk(function.operation, "memref.load", "memref.store"):
+            root = root_buffer(op.operands[1 if op.name == "memref.store" else 0])
+            if op.block != block:
+                self.data.add(root)
+            elif op.name == "memref.store":
+                self.stores.setdefault(root, []).append(op)
+
+    def behind(self, user: ir.Operation) -> set[ir.Operation]:
+        """All operations that the scalar operands of `user`, or the shape tensor it reads, are computed by."""
+        needed: set[ir.Operation] = set()
+        pending = self._inputs(user)
+        while pending:
+            op = pending.pop()
+            if op in needed or op.name in _PROGRAM:
+                continue
+            if op.regions:
+                raise LoweringError(f"an operand of {user.name} depends on the values of a tensor (through {op.name})")
+            needed.add(op)
+            pending += self._inputs(op)
+        return needed
+
+    def _inputs(self, op: ir.Operation) -> list[ir.Operation]:
+        found = []
+        for position, operand in enumerate(op.operands):
+            if not isinstance(operand.type, ir.MemRefType):
+                found.append(defining_op(operand))
+            elif op.name == "memref.load" or (op.name == "memref.reshape" and position == 1):
+                root = root_buffer(operand)
+                if root in self.data:
+                    raise LoweringError("a size, a bound or the offset of a view depends on the values of a tensor")
+                found += self.stores.get(root, [])
+        return [operation for operation in found if operation is not None]
 
 
 def wrap_residue(function: ir.OpView) -> None:
@@ -69,12 +105,9 @@ def wrap_residue(function: ir.OpView) -> None:
 
 
 def _can_rise(op: ir.Operation, run: list[ir.Operation]) -> bool:
-    """A pure operation that uses nothing of the run may move above it."""
-    if op.name in ("memref.load", "memref.store", "memref.dealloc"):
-        return False
+    """Bookkeeping shares no memory with a run: it may move above it unless it uses a value of the run."""
     members = set(run)
-    owners = [defining_op(operand) for operand in op.operands]
-    return all(owner is None or owner not in members for owner in owners)
+    return op.name != "memref.dealloc" and all(defining_op(operand) not in members for operand in op.operands)
 
 
 def _wrap(run: list[ir.Operation]) -> None:
@@ -123,6 +156,3 @@ def _spill(value: ir.Value, op: ir.Operation, uses: list[ir.OpOperand], run: lis
     store.move_after(op)
     run.insert(run.index(op) + 1, store)
 
-
-def residue_operations(function: ir.OpView) -> list[ir.Operation]:
-    return walk(function.operation, "scf.execute_region")
