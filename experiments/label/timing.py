@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from torch_pim.compiler_hook.errors import TorchPimError
 from torch_pim.compiler_hook.protocols import Profiler, TimingModel
 from torch_pim.experiments.label.machines import LabelMachines
 from torch_pim.experiments.label.unique_nests import Exclusion, UniqueNest
@@ -32,7 +33,7 @@ class TimedNest:
     profiles: tuple[HostProfile | None, ...]
 
 
-class UnusableTimeError(ValueError):
+class UnusableTimeError(TorchPimError, ValueError):
     """A timing model gave a time that is no label."""
 
 
@@ -45,7 +46,8 @@ def time_nests(
 ) -> tuple[tuple[TimedNest, ...], tuple[Exclusion, ...]]:
     """All nests that could be timed, in order, and an exclusion with the cause for each of the others.
 
-    A failing batch is repeated nest by nest. `progress` is called with (nests done, nests in all) after every batch.
+    A batch that fails on purpose (TorchPimError) is repeated nest by nest; any other error is a bug and is raised.
+    `progress` is called with (nests done, nests in all) after every batch.
     """
     timed: list[TimedNest] = []
     exclusions: list[Exclusion] = []
@@ -53,12 +55,12 @@ def time_nests(
         batch = nests[start : start + BATCH]
         try:
             timed += _time_batch(batch, machines, timing, profiler)
-        except Exception:  # whatever compiling or running generated code can raise; told apart nest by nest
+        except TorchPimError:
             for nest in batch:
                 try:
                     timed += _time_batch([nest], machines, timing, profiler)
-                except Exception as error:
-                    message = f"{type(error).__name__}: {str(error).strip().splitlines()[:1]}"
+                except TorchPimError as error:
+                    message = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
                     exclusions.append(Exclusion(nest.source, nest.identity, "timing", message))
         progress(min(start + BATCH, len(nests)), len(nests))
     return tuple(timed), tuple(exclusions)
