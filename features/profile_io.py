@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import math
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from torch_pim.features.profile import LOCALITY_BYTES, ORIGINS, HostProfile
+from torch_pim.features.suggest import did_you_mean
 
 _KEYS = tuple(f.name for f in fields(HostProfile))
 _TEXTS = ("code_hash", "host_id")
@@ -96,8 +96,7 @@ def _parse(data: Any, place: str) -> HostProfile:
         raise ProfileError(f"{place}: expected one JSON object per line, got {type(data).__name__}")
     for key in data:
         if key not in _KEYS:
-            close = difflib.get_close_matches(key, _KEYS, n=1)
-            raise ProfileError(f"{place}: unknown key {key!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+            raise ProfileError(f"{place}: unknown key {key!r}{did_you_mean(key, _KEYS)}")
     for key in _KEYS:
         if key not in data:
             raise ProfileError(f"{place}: key {key!r} is missing; write null for a value that was not measured")

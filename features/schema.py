@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
+
+from torch_pim.features.suggest import did_you_mean
 
 
 class SchemaError(ValueError):
@@ -58,7 +59,7 @@ class Schema:
         places = {name: place for place, name in enumerate(self.names)}
         for column in wanted.columns:
             if column.name not in places:
-                raise SchemaError(f"feature {column.name!r} is missing{_close(column.name, self.names)}")
+                raise SchemaError(f"feature {column.name!r} is missing{did_you_mean(column.name, self.names)}")
             ours = self.columns[places[column.name]]
             if (ours.dtype, ours.unit) != (column.dtype, column.unit):
                 raise SchemaError(
@@ -70,7 +71,7 @@ class Schema:
         """The named columns, in the order of this schema; raises SchemaError for a name that is not there."""
         wanted = set(names)
         for name in sorted(wanted.difference(self.names)):
-            raise SchemaError(f"feature {name!r} is unknown{_close(name, self.names)}")
+            raise SchemaError(f"feature {name!r} is unknown{did_you_mean(name, self.names)}")
         return Schema(self.version, tuple(column for column in self.columns if column.name in wanted))
 
     def to_json(self) -> dict[str, Any]:
@@ -109,12 +110,7 @@ def _check_object(data: Any, keys: tuple[str, ...], what: str) -> None:
         raise SchemaError(f"{what}: expected a JSON object, got {type(data).__name__}")
     for key in data:
         if key not in keys:
-            raise SchemaError(f"{what}: unknown key {key!r}{_close(key, keys)}")
+            raise SchemaError(f"{what}: unknown key {key!r}{did_you_mean(key, keys)}")
     for key in keys:
         if key not in data:
             raise SchemaError(f"{what}: key {key!r} is missing; expected {', '.join(keys)}")
-
-
-def _close(text: str, names: Iterable[str]) -> str:
-    found = difflib.get_close_matches(text, list(names), n=1)
-    return f"; did you mean {found[0]!r}?" if found else ""

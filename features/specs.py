@@ -6,7 +6,6 @@ the value comes from (`assumed: why` for a value that nobody has checked).
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 
 from torch_pim.features.machines import DeviceSpec, HostSpec
 from torch_pim.features.spec_checks import number_problem, relation_problems
+from torch_pim.features.suggest import did_you_mean
 
 PRESETS = Path(__file__).parent / "presets"
 
@@ -67,7 +67,7 @@ def _find(name_or_path: str | Path, folder: str) -> Path:
     if text not in names:
         kind = folder.removesuffix("s")
         raise SpecError(
-            f"unknown {kind} {text!r}{_close(text, names)}; expected one of {', '.join(names)}, or a .toml file"
+            f"unknown {kind} {text!r}{did_you_mean(text, names)}; expected one of {', '.join(names)}, or a .toml file"
         )
     return PRESETS / folder / f"{text}.toml"
 
@@ -107,7 +107,7 @@ def _check_keys(file: str, table: Mapping[str, Any], names: Iterable[str], what:
     missing = [name for name in expected if name not in table]
     for key in table:
         if key not in expected:
-            raise SpecError(f"{file}: {what} {key!r} is unknown{_close(key, missing or expected)}")
+            raise SpecError(f"{file}: {what} {key!r} is unknown{did_you_mean(key, missing or expected)}")
     if missing:
         raise SpecError(f"{file}: {what} {missing[0]!r} is missing; expected it beside {', '.join(expected)}")
 
@@ -130,8 +130,3 @@ def _value(file: str, name: str, kind: str, value: Any) -> Any:
     if problem:
         raise SpecError(f"{file}: key {name!r}: {problem}, got {value}")
     return value if kind == "int" else float(value)
-
-
-def _close(text: str, names: Iterable[str]) -> str:
-    found = difflib.get_close_matches(text, list(names), n=1)
-    return f"; did you mean {found[0]!r}?" if found else ""

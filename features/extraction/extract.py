@@ -44,7 +44,7 @@ def extract_loop_nest(source: NestSource, name: str, code_hash: str) -> LoopNest
         walk.block(body.operations, Place())
         partitionable, rank = _parallel_range(body)
         accesses, operations = walk.recorder.accesses(), walk.recorder.operations()
-        kind = nest_kind(accesses, operations, _stores_only_invariants(function))
+        kind = nest_kind(accesses, operations, lambda: _stores_only_invariants(function))
     except ExtractionError as error:
         raise ExtractionError(f"nest {name!r}: {error}") from error
     return LoopNest(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torch_pim.features.nest import NO_LOOP, Access, NestKind, Operation
 
@@ -10,7 +10,9 @@ _MOVING = ("address", "branch")
 """Kinds of operations that a copy or a fill may hold inside its loops."""
 
 
-def nest_kind(accesses: Sequence[Access], operations: Sequence[Operation], stores_invariants: bool) -> NestKind:
+def nest_kind(
+    accesses: Sequence[Access], operations: Sequence[Operation], stores_invariants: Callable[[], bool]
+) -> NestKind:
     """`copy` where loaded values are stored as they are (layout changes included), `fill` where nothing is loaded and
     only loop-invariant values are stored; all else is `compute`, also gathers and scatters, whose movement is data.
     """
@@ -21,4 +23,4 @@ def nest_kind(accesses: Sequence[Access], operations: Sequence[Operation], store
     stores = any(access.kind == "store" for access in accesses)
     if loads:
         return "copy" if stores else "compute"
-    return "fill" if stores and stores_invariants else "compute"
+    return "fill" if stores and stores_invariants() else "compute"

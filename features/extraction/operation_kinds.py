@@ -48,7 +48,7 @@ CONSTANT_DIVISION_OPERATIONS = 4
 FREE_OPERATIONS = frozenset({
     "arith.constant", "ub.poison", "memref.dim", "memref.rank", "memref.alloc", "memref.alloca", "memref.dealloc",
     "memref.get_global", "cf.assert", "scf.yield", "scf.reduce.return", "scf.condition", "func.return",
-    "memref.alloca_scope.return",
+    "memref.alloca_scope.return", "memref.atomic_yield",
 })  # fmt: skip
 """Operations that cost nothing in a compiled loop, or that run once; run-time checks (`cf.assert`) are left out."""
 

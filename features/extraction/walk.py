@@ -166,12 +166,14 @@ class NestWalk:
     # Arithmetic -------------------------------------------------------------------------------------------------
 
     def _count(self, op: ir.Operation, place: Place) -> None:
-        touches_memory = any(isinstance(value.type, ir.MemRefType) for value in [*op.operands, *op.results])
-        if len(op.regions) or touches_memory:
+        shaped = any(isinstance(value.type, ir.ShapedType) for value in [*op.operands, *op.results])
+        if len(op.regions) or shaped:
             raise ExtractionError(
                 f"{op.name} is not part of the canonical form of a nest; expected scf loops and branches, memref loads "
-                "and stores, and arith, math or affine arithmetic: lower it before outlining"
+                "and stores, and arith, math or affine arithmetic on scalars: lower it before outlining"
             )
+        if not len(op.operands) and not len(op.results):
+            return
         if op.name.startswith("affine."):
             count = operation_count(ir.AffineMapAttr(op.attributes["map"]).value)
             self.recorder.add_operation("address", "index", place.loop, count * place.share)

@@ -29,6 +29,12 @@ def nest_of() -> LoadNest:
 
 
 @pytest.fixture(scope="session")
+def nest_text() -> Callable[[str], str]:
+    """`nest_text("matmul")`: the text of tests/features/nests/matmul.mlir."""
+    return lambda name: (NESTS / f"{name}.mlir").read_text()
+
+
+@pytest.fixture(scope="session")
 def nest_names() -> list[str]:
     return sorted(path.stem for path in NESTS.glob("*.mlir"))
 
