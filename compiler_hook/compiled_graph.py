@@ -50,6 +50,9 @@ class CompiledGraph:
 
     def compile(self) -> None:
         """Compiles every unique nest now instead of at the first call."""
+        if self.lowered.is_static:
+            # What cannot be carried out is an error here, where the caller may still choose another way.
+            self.lowered.specialised()
         with self._lock:
             if self._library is None:
                 self._library = KernelLibrary.compile(self.lowered.program.functions)
@@ -96,13 +99,14 @@ class CompiledGraph:
         if not isinstance(argument, torch.Tensor):
             return argument
         expected = self._types[position] if position < len(self._types) else None
+        what = f"{self.lowered.program.name}: argument {position}"
+        if argument.device.type != "cpu" or argument.layout != torch.strided:
+            raise ShapeError(f"{what} is on {argument.device} in layout {argument.layout}; expected a dense CPU tensor")
         if argument.dtype == torch.uint8 and expected == torch.int8:
             argument = argument.view(torch.int8)
         if expected is not None and argument.dtype != expected:
-            raise ShapeError(
-                f"{self.lowered.program.name}: argument {position} is {argument.dtype}, compiled for {expected}"
-            )
-        return argument.detach().contiguous()
+            raise ShapeError(f"{what} is {argument.dtype}, compiled for {expected}")
+        return argument.detach().resolve_neg().contiguous()
 
 
 def _within_device(target: Target, program: SpecialisedProgram, placement: Placement) -> Placement:

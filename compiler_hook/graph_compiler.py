@@ -14,6 +14,7 @@ from torch.fx import GraphModule, Node
 
 from torch_pim.compiler_hook.compiled_graph import CompiledGraph
 from torch_pim.compiler_hook.errors import CodegenError, FrontendError, LoweringError
+from torch_pim.compiler_hook.graph_outputs import GraphOutputs
 from torch_pim.compiler_hook.lowered import lower_graph
 from torch_pim.compiler_hook.partition import Unsupported, has_random_operators, split_graph, unsupported_nodes
 from torch_pim.compiler_hook.target import Target
@@ -59,104 +60,28 @@ def compile_graph(module: GraphModule, session: Session, weights: Collection[str
     total = sum(_is_operator(node) for node in module.graph.nodes)
     session.nodes += total
     if has_random_operators(module.graph):
-        return _partly_eager(module, session, total, unsupported_nodes(module.graph))
+        return _partly_eager(module, session, weights, unsupported_nodes(module.graph), total)
     try:
         return _compiled(module, session, weights)
     except (FrontendError, LoweringError, CodegenError) as error:
         unsupported = unsupported_nodes(module.graph)
         if not unsupported:
             return _all_eager(module, session, total, error)
-        return _partly_eager(module, session, total, unsupported)
+        return _partly_eager(module, session, weights, unsupported, total)
 
 
 def _compiled(module: GraphModule, session: Session, weights: Collection[str]) -> GraphFunction:
-    outputs = _outputs(module)
-    tensors = [value for value in outputs if _is_tensor(value)]
-    graph, constants = _graph_with_outputs(module, tensors)
+    outputs = GraphOutputs(module)
+    if not outputs.computed:
+        return lambda *arguments: outputs(arguments, ())
+    graph, constants = _graph_with_outputs(module, outputs.computed)
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     first_constant = len(placeholders) - len(constants)
     positions = {p for p, node in enumerate(placeholders) if node.name in weights or p >= first_constant}
-    compiled = CompiledGraph(lower_graph(graph, positions), session.target) if tensors else None
-    if compiled is not None:
-        compiled.compile()
-        session.graphs.append(compiled)
-    originals = [node for node in module.graph.nodes if node.op == "placeholder"]
-    return _Convention(compiled, outputs, originals, constants)
-
-
-class _Convention:
-    """Turns program results into graph outputs: element types, strides, constants and symbolic sizes."""
-
-    def __init__(
-        self,
-        compiled: CompiledGraph | None,
-        outputs: Sequence[Any],
-        placeholders: Sequence[Node],
-        constants: Sequence[torch.Tensor],
-    ) -> None:
-        self._compiled = compiled
-        self._constants = tuple(constants)
-        self._outputs = [_OutputRule.of(value) for value in outputs]
-        self._symbols = [_symbolic_sizes(node.meta.get("val")) for node in placeholders]
-
-    def __call__(self, *arguments: Any) -> list[Any]:
-        results = iter(self._compiled((*arguments, *self._constants)) if self._compiled is not None else ())
-        sizes: dict[Any, int] = {}
-        for rules, argument in zip(self._symbols, arguments, strict=True):
-            for symbol, dimension in rules:
-                sizes.setdefault(symbol, argument if dimension is None else argument.shape[dimension])
-        return [rule.apply(results, sizes) for rule in self._outputs]
-
-
-@dataclass(frozen=True, slots=True)
-class _OutputRule:
-    constant: Any = None
-    expression: Any = None
-    dtype: torch.dtype | None = None
-    strides: tuple[int, ...] | None = None
-
-    @staticmethod
-    def of(value: Any) -> _OutputRule:
-        if not isinstance(value, Node):
-            return _OutputRule(constant=value)
-        meta = value.meta.get("val")
-        if isinstance(meta, torch.Tensor):
-            static = all(isinstance(s, int) for s in (*meta.shape, *meta.stride()))
-            return _OutputRule(dtype=meta.dtype, strides=tuple(meta.stride()) if static else None)
-        if isinstance(meta, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-            return _OutputRule(expression=meta.node.expr)
-        return _OutputRule(constant=meta)
-
-    def apply(self, results: Any, sizes: dict[Any, int]) -> Any:
-        if self.dtype is not None:
-            tensor: torch.Tensor = next(results)
-            if tensor.dtype != self.dtype:
-                tensor = tensor.view(self.dtype)
-            if self.strides is not None and tensor.stride() != self.strides and tensor.numel() > 1:
-                tensor = torch.empty_strided(tensor.shape, self.strides, dtype=tensor.dtype).copy_(tensor)
-            return tensor
-        if self.expression is not None:
-            return int(self.expression.subs(sizes))
-        return self.constant
-
-
-def _symbolic_sizes(meta: Any) -> list[tuple[Any, int | None]]:
-    """(sympy symbol, tensor dimension that gives its value; None when the argument itself is the value)."""
-    if isinstance(meta, torch.SymInt):
-        return [(meta.node.expr, None)]
-    if isinstance(meta, torch.Tensor):
-        return [(size.node.expr, d) for d, size in enumerate(meta.shape) if isinstance(size, torch.SymInt)]
-    return []
-
-
-def _outputs(module: GraphModule) -> list[Any]:
-    output = next(node for node in reversed(module.graph.nodes) if node.op == "output")
-    value = output.args[0]
-    return list(value) if isinstance(value, (tuple, list)) else [value]
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, Node) and isinstance(value.meta.get("val"), torch.Tensor)
+    compiled = CompiledGraph(lower_graph(graph, positions), session.target)
+    compiled.compile()
+    session.graphs.append(compiled)
+    return lambda *arguments: outputs(arguments, compiled((*arguments, *constants)))
 
 
 def _is_operator(node: Node) -> bool:
@@ -193,7 +118,7 @@ def _graph_with_outputs(module: GraphModule, tensors: Sequence[Node]) -> tuple[t
 
 
 def _partly_eager(
-    module: GraphModule, session: Session, total: int, unsupported: dict[str, Unsupported]
+    module: GraphModule, session: Session, weights: Collection[str], unsupported: dict[str, Unsupported], total: int
 ) -> GraphFunction:
     distinct = {entry.operator: entry for entry in unsupported.values()}
     described = "; ".join(f"{name} ({entry.reason})" for name, entry in distinct.items())
@@ -203,7 +128,7 @@ def _partly_eager(
 
     def part(child: GraphModule) -> Callable[..., Any]:
         single = not isinstance(next(n for n in reversed(child.graph.nodes) if n.op == "output").args[0], (tuple, list))
-        function = compile_graph(child, inner)
+        function = compile_graph(child, inner, weights)
         return (lambda *arguments: function(*arguments)[0]) if single else (lambda *a: tuple(function(*a)))
 
     split = split_graph(module, unsupported, part)
