@@ -13,6 +13,9 @@ from torch_pim.compiler_hook.codegen.range_form import range_functions
 from torch_pim.compiler_hook.errors import CodegenError
 
 DEFAULT_OPT_LEVEL = 2
+_MATH_LIBRARY = "libm.so.6"
+_COMPILER_RUNTIME = "libgcc_s.so.1"
+"""Sonames on Linux, the only system that the wheels of torch-mlir are tested on here."""
 
 
 class Engine:
@@ -41,18 +44,15 @@ class Engine:
 def load_math_libraries() -> tuple[str, ...]:
     """Makes libm and the compiler's runtime visible to generated code; returns the names that were loaded.
 
-    Generated code finds symbols of libraries that were loaded globally, so no path and no C compiler is needed.
+    Generated code finds the symbols of libraries that were loaded globally, so neither a path nor a C compiler is
+    needed. Raises CodegenError without libm; the runtime is needed for few conversions and powers only.
     """
-    loaded = []
-    for names, needed in ((("libm.so.6", "libm.so"), "expf"), (("libgcc_s.so.1", "libclang_rt.so"), "__powisf2")):
-        for name in names:
-            try:
-                library = ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
-                getattr(library, needed)
-            except (OSError, AttributeError):
-                continue
-            loaded.append(name)
-            break
-    if "libm" not in "".join(loaded):
-        raise CodegenError("no C math library: expected libm.so.6 where the dynamic loader finds it")
-    return tuple(loaded)
+    try:
+        ctypes.CDLL(_MATH_LIBRARY, mode=ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        raise CodegenError(f"expected the C math library {_MATH_LIBRARY} where the loader finds it: {error}") from error
+    try:
+        ctypes.CDLL(_COMPILER_RUNTIME, mode=ctypes.RTLD_GLOBAL)
+    except OSError:
+        return (_MATH_LIBRARY,)
+    return _MATH_LIBRARY, _COMPILER_RUNTIME

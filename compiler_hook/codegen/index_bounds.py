@@ -9,7 +9,7 @@ from functools import lru_cache
 from torch_mlir import ir
 
 from torch_pim.compiler_hook.codegen.memory_effects import ElementAccess, element_access
-from torch_pim.compiler_hook.codegen.pipelines import new_context
+from torch_pim.compiler_hook.codegen.pipelines import new_context, parse_module
 from torch_pim.compiler_hook.lowering.passes import walk
 from torch_pim.compiler_hook.lowering.views import constant_index, defining_op
 from torch_pim.compiler_hook.outline.nest_function import ConcreteParameter, NestFunction
@@ -51,7 +51,7 @@ def index_bounds(function: NestFunction, parameters: Sequence[ConcreteParameter]
 
 @lru_cache(maxsize=1024)
 def _limits(canonical: str) -> tuple[_Limit, ...]:
-    module = ir.Module.parse(canonical, new_context())
+    module = parse_module(canonical, new_context())
     function = module.body.operations[0].operation
     accesses = [access for op in walk(function) if (access := element_access(op)) is not None]
     found: dict[_Limit, None] = {}

@@ -33,8 +33,8 @@ class Extent:
 class BoundKernel:
     """Runs iterations [lo, hi) of the nest's linearised parallel range; releases the GIL.
 
-    Disjoint ranges may run on several threads at once. Raises ValueError for a range outside [0, iterations) or for
-    a part of a nest that is not partitionable, and NestAssertionError when an assertion of the nest failed.
+    Disjoint ranges may run on several threads at once. Raises ValueError for a range outside [0, iterations), and
+    NestAssertionError when an assertion of the nest failed; its outputs are incomplete then.
     """
 
     __slots__ = ("_address", "_arguments", "_call", "_fields", "_kernel", "accesses", "iterations")
@@ -154,7 +154,6 @@ def _symbol_value(symbol: str, arguments: Sequence[Argument]) -> int:
     """Value of `a<k>`, `a<k>.d<i>` or `a<k>.s<i>` (see NestFunction.loop_nest)."""
     name, _, part = symbol.partition(".")
     argument = arguments[int(name[1:])]
-    if not part:
-        return int(argument)  # type: ignore[arg-type]
-    assert isinstance(argument, MemRefValue)
-    return (argument.shape if part[0] == "d" else argument.strides)[int(part[1:])]
+    if isinstance(argument, MemRefValue):
+        return (argument.shape if part[0] == "d" else argument.strides)[int(part[1:])]
+    return int(argument)

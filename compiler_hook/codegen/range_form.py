@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch_mlir import ir
 
 from torch_pim.compiler_hook.codegen.interchange import make_accesses_contiguous
+from torch_pim.compiler_hook.codegen.pipelines import parse_module
 from torch_pim.compiler_hook.codegen.rewriting import (
     IndexBuilder,
     branch_if_less,
@@ -17,7 +18,7 @@ from torch_pim.compiler_hook.codegen.rewriting import (
     parallel_bounds,
 )
 from torch_pim.compiler_hook.errors import CodegenError
-from torch_pim.compiler_hook.lowering.passes import first_line, walk
+from torch_pim.compiler_hook.lowering.passes import walk
 from torch_pim.compiler_hook.outline.nest_function import NestFunction
 
 
@@ -43,10 +44,7 @@ def to_range_form(module: ir.Module, function: NestFunction, position: int) -> N
     All parallel dimensions but the last form one loop whose counter is split into them once per iteration; the last
     one is an inner loop clipped to [lo, hi). A nest that is not partitionable keeps its body, run once for (0, 1).
     """
-    try:
-        parsed = ir.Module.parse(function.canonical, module.context)
-    except ir.MLIRError as error:
-        raise CodegenError(f"the canonical text is not valid MLIR: {first_line([], error)}") from error
+    parsed = parse_module(function.canonical, module.context)
     nest = _single_function(parsed)
     location = nest.location
     index = ir.IndexType.get(module.context)
@@ -92,10 +90,12 @@ def _single_function(parsed: ir.Module) -> ir.Operation:
 
 def _partition(entry: ir.Block, low: ir.Value, high: ir.Value) -> tuple[ir.Operation, int | None]:
     """Replaces the top-level scf.parallel; returns the innermost new loop, and its row length if that is constant."""
-    loops = [view.operation for view in entry.operations if view.operation.name == "scf.parallel"]
-    if len(loops) != 1:
-        raise CodegenError(f"expected one top-level scf.parallel in a partitionable nest, found {len(loops)}")
-    loop = loops[0]
+    outermost = [view.operation for view in entry.operations]
+    acting = [op for op in outermost if len(op.regions) or op.name == "memref.store"]
+    if [op.name for op in acting] != ["scf.parallel"]:
+        found = ", ".join(op.name for op in acting) or "none"
+        raise CodegenError(f"expected one top-level scf.parallel beside constants and views, found {found}")
+    loop = acting[0]
     location = loop.location
     bounds = parallel_bounds(loop)
     body = loop.regions[0].blocks[0]

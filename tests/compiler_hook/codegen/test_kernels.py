@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from torch_pim.compiler_hook.codegen.kernel import BoundKernel
 from torch_pim.compiler_hook.codegen.kernel_library import KernelLibrary
+from torch_pim.compiler_hook.codegen.llvm_lowering import lower_to_llvm_dialect
 from torch_pim.compiler_hook.codegen.memref import memref_of_tensor
+from torch_pim.compiler_hook.codegen.pipelines import new_context
+from torch_pim.compiler_hook.codegen.range_module import build_range_module
 from torch_pim.compiler_hook.outline.nest_function import NestFunction
 
 MATMUL = """
@@ -345,3 +348,38 @@ def test_sum_propagates_nan_and_infinity(make_nest):
     x[38] = float("inf")
     run(function, x, o)
     assert np.isnan(o.item())
+
+
+def test_buffers_allocated_inside_a_nest_are_freed(make_nest):
+    text = """
+    func.func @nest(%x: memref<4x99xf32>, %o: memref<4xf32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %n = arith.constant 4 : index
+      %k = arith.constant 99 : index
+      %z = arith.constant 0.0 : f32
+      scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+        %t = memref.alloc() : memref<99xf32>
+        scf.for %j = %c0 to %k step %c1 {
+          %v = memref.load %x[%i, %j] : memref<4x99xf32>
+          %e = arith.mulf %v, %v : f32
+          memref.store %e, %t[%j] : memref<99xf32>
+        }
+        memref.store %z, %o[%i] : memref<4xf32>
+        scf.for %j = %c0 to %k step %c1 {
+          %v = memref.load %t[%j] : memref<99xf32>
+          %s = memref.load %o[%i] : memref<4xf32>
+          %e = arith.addf %v, %s : f32
+          memref.store %e, %o[%i] : memref<4xf32>
+        }
+        scf.reduce
+      }
+      return
+    }"""
+    function = make_nest(text, (4,))
+    module = build_range_module(new_context(), [function])
+    lower_to_llvm_dialect(module)
+    assert str(module).count("@free(") == str(module).count("@malloc(")
+    x, o = random(4, 99), torch.empty(4)
+    run(function, x, o)
+    torch.testing.assert_close(o, (x * x).sum(1), rtol=1e-5, atol=1e-5)
