@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+from torch_pim.compiler_hook.outline.layout import Layout, contiguous
 from torch_pim.compiler_hook.outline.specialise import BufferView, SpecialisedProgram
-from torch_pim.features.nest import ELEMENT_BYTES
+from torch_pim.features.analysis.footprint import buffer_extents
+from torch_pim.features.nest import ELEMENT_BYTES, LoopNest
 from torch_pim.features.placement import BufferRole, BufferVersion
 
 NO_CALL = -1
@@ -18,7 +21,7 @@ class _Version:
     nbytes: int
     role: BufferRole
     producer: int
-    span: tuple[int, int]
+    layout: Layout
     consumers: list[int] = field(default_factory=list)
     leaves: bool = False
 
@@ -27,19 +30,20 @@ def buffer_versions(program: SpecialisedProgram, weights: Collection[int]) -> tu
     """Every value that flows between calls, from the caller, or to it.
 
     `weights` are the parameter positions that hold resident model weights. Stores to disjoint parts of a buffer make
-    versions that live side by side; a store over a whole earlier version ends it.
+    versions that live side by side; a store over a whole earlier version ends it. A call that stores and then loads its
+    own result moves nothing.
     """
     flow = _Flow(program, frozenset(weights))
     for number, call in enumerate(program.calls):
-        stores: list[BufferView] = []
-        for argument in call.arguments:
-            if isinstance(argument.value, BufferView):
-                if argument.loaded:
-                    flow.load(argument.value, number)
-                if argument.stored:
-                    stores.append(argument.value)
-        for view in stores:
-            flow.store(view, number)
+        stored_elements = _stored_elements(program.nests[call.nest].loop_nest)
+        buffers = [(a, a.value) for a in call.arguments if isinstance(a.value, BufferView)]
+        for position, (argument, view) in enumerate(buffers):
+            # What a store leaves of the earlier value belongs to the new one.
+            if argument.loaded or (argument.stored and stored_elements[position] < view.layout.elements):
+                flow.load(view, number)
+        for argument, view in buffers:
+            if argument.stored:
+                flow.store(view, number)
     for result in program.results:
         if isinstance(result, BufferView):
             flow.leave(result)
@@ -55,15 +59,12 @@ class _Flow:
 
     def load(self, view: BufferView, call: int) -> None:
         for version in self._overlapping(view):
-            # A nest that loads what it stored itself moves nothing.
-            if version.producer != call and call not in version.consumers:
+            if call not in version.consumers:
                 version.consumers.append(call)
 
     def store(self, view: BufferView, call: int) -> None:
-        span = view.layout.span()
-        live = self._live(view.root)
-        self.live[view.root] = [v for v in live if not (span[0] <= v.span[0] and v.span[1] <= span[1])]
-        self.live[view.root].append(self._new(view, "temporary", call))
+        live = [version for version in self._live(view.root) if not _covers(view.layout, version.layout)]
+        self.live[view.root] = [*live, self._new(view, "temporary", call)]
 
     def leave(self, view: BufferView) -> None:
         for version in self._overlapping(view):
@@ -80,7 +81,8 @@ class _Flow:
 
     def _overlapping(self, view: BufferView) -> list[_Version]:
         low, high = view.layout.span()
-        return [v for v in self._live(view.root) if v.span[0] < high and low < v.span[1]]
+        spans = [(version, *version.layout.span()) for version in self._live(view.root)]
+        return [version for version, start, stop in spans if start < high and low < stop]
 
     def _live(self, root: int) -> list[_Version]:
         """Live versions of a buffer; one that nobody stored yet begins as what the caller brought."""
@@ -90,15 +92,30 @@ class _Flow:
                 self.live[root] = []
             else:
                 resident = buffer.kind == "constant" or buffer.parameter in self.weights
-                whole = _Version(
-                    len(self.versions), buffer.nbytes, "weight" if resident else "input", NO_CALL, (0, buffer.elements)
-                )
+                role: BufferRole = "weight" if resident else "input"
+                whole = _Version(len(self.versions), buffer.nbytes, role, NO_CALL, contiguous((buffer.elements,)))
                 self.versions.append(whole)
                 self.live[root] = [whole]
         return self.live[root]
 
     def _new(self, view: BufferView, role: BufferRole, call: int) -> _Version:
         nbytes = view.layout.elements * ELEMENT_BYTES[view.element_type]
-        version = _Version(len(self.versions), nbytes, role, call, view.layout.span())
+        version = _Version(len(self.versions), nbytes, role, call, view.layout)
         self.versions.append(version)
         return version
+
+
+@lru_cache(maxsize=1024)
+def _stored_elements(nest: LoopNest) -> Mapping[int, int]:
+    """Distinct elements that one execution surely stores, by buffer; 0 where data decides which ones."""
+    stores = [access for access in nest.accesses if access.kind == "store"]
+    extents = buffer_extents(nest, stores, frozenset(range(len(nest.loops))))
+    scattered = {access.buffer for access in stores if access.indirect}
+    return {number: 0 if number in scattered else round(e.elements) for number, e in extents.items()}
+
+
+def _covers(new: Layout, old: Layout) -> bool:
+    """True when storing all of `new` surely replaces all of `old`; a strided store with gaps replaces only its like."""
+    (start, stop), (first, last) = new.span(), old.span()
+    dense = new.elements == stop - start
+    return new == old or (dense and start <= first and last <= stop)
