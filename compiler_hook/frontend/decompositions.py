@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 
+from torch_pim.compiler_hook.frontend.operator_gaps import GAPS
+
 aten = torch.ops.aten
 Decomposition = Callable[..., Any]
 
@@ -244,5 +246,6 @@ _OWN: dict[Any, Decomposition] = {
 def decomposition_table() -> dict[Any, Decomposition]:
     """Operator overload -> decomposition, for torch.export and AOTAutograd alike. Do not modify."""
     table = dict(get_decomposition_table())
+    table.update(GAPS)
     table.update(_OWN)
     return table

@@ -11,6 +11,7 @@ from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.extras.fx_importer import FxImporter
 
 from torch_pim.compiler_hook.errors import FrontendError, LoweringError
+from torch_pim.compiler_hook.frontend.graph_repairs import repair
 from torch_pim.compiler_hook.lowering import torch_to_linalg
 from torch_pim.compiler_hook.lowering.passes import collected_errors, first_line
 
@@ -32,6 +33,7 @@ def graph_to_linalg(graph: Graph, name: str = ENTRY) -> ir.Module:
     The graph must be functional, decomposed, and return a tuple of tensors. Raises FrontendError with the operator
     that failed where it is known.
     """
+    repair(graph)
     _mark_origins(graph)
     importer = FxImporter(context=new_context())
     with collected_errors(importer.module.context) as errors:

@@ -6,8 +6,10 @@ from torch_mlir import ir
 
 from torch_pim.compiler_hook.lowering.fusion import fuse_elementwise
 from torch_pim.compiler_hook.lowering.linalg_form import own_results, private_initial_values, reductions_innermost
+from torch_pim.compiler_hook.lowering.nan_order import order_nan
 from torch_pim.compiler_hook.lowering.passes import functions, run_passes
 from torch_pim.compiler_hook.lowering.residue import wrap_residue
+from torch_pim.compiler_hook.lowering.scalar_types import narrow_numbers
 from torch_pim.compiler_hook.lowering.sibling_fusion import fuse_siblings
 
 LOWERING_VERSION = 1
@@ -33,6 +35,8 @@ def torch_to_linalg(module: ir.Module) -> None:
     """Torch dialect (as imported from an FX graph) to linalg-on-tensors, in place."""
     run_passes(module, _TORCH_BACKEND, "torch dialect to backend contract")
     run_passes(module, _LINALG, "torch dialect to linalg-on-tensors")
+    narrow_numbers(module)
+    order_nan(module)
 
 
 def linalg_to_loops(module: ir.Module) -> None:
