@@ -20,7 +20,7 @@ Lowers every entry of a corpus to loop nests, drops nests that resemble those of
 sample of each operator family against PyTorch, and times every nest with the emulator on all presets and on randomised
 machines. Writes one Parquet file, and beside it NAME.excluded.jsonl with everything that got no label and why.
 
-Measurements are cached: an interrupted run continues where it was, and more machines cost no new trace.
+Lowered nests and traces are cached: an interrupted run continues where it was, and more machines cost no new trace.
 
 examples:
   torch-pim label --corpus nests-v0 --output labels.parquet
@@ -42,7 +42,7 @@ examples:
         parser.add_argument(
             "--profile-noise", type=float, default=0.05, help="noise of simulated profiles (default: %(default)s)"
         )
-        parser.add_argument("--cache", type=Path, help="folder of measurements (default: the cache folder)")
+        parser.add_argument("--cache", type=Path, help="folder of lowered nests and traces (default: the cache folder)")
         parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
     def run(self, arguments: argparse.Namespace) -> int:
@@ -69,6 +69,7 @@ def _label(arguments: argparse.Namespace) -> dict[str, Any]:
     from torch_pim.experiments.corpus.corpora import get_corpus
     from torch_pim.experiments.label.exclusions import count_causes, exclusions_path, write_exclusions
     from torch_pim.experiments.label.held_out_models import EVALUATED_RUNS, held_out_nests
+    from torch_pim.experiments.label.lowering_cache import LoweringCache
     from torch_pim.experiments.label.machines import label_machines
     from torch_pim.experiments.label.parquet import write_labels
     from torch_pim.experiments.label.progress import ProgressLine
@@ -89,8 +90,8 @@ def _label(arguments: argparse.Namespace) -> dict[str, Any]:
         seed=arguments.seed,
         profile_noise=arguments.profile_noise,
     )
-    cache = arguments.cache if arguments.cache is not None else cache_folder("measurements")
-    timing = EmulatorTimingModel(trace_budget=settings.trace_budget, seed=settings.seed, cache_dir=cache)
+    cache = arguments.cache if arguments.cache is not None else cache_folder("labels")
+    timing = EmulatorTimingModel(settings.trace_budget, settings.seed, cache / "measurements")
 
     def profiler(host: HostSpec) -> SimulatedProfiler:
         return SimulatedProfiler(host, settings.seed, settings.profile_noise, timing)
@@ -104,6 +105,7 @@ def _label(arguments: argparse.Namespace) -> dict[str, Any]:
         profiler,
         EmulatedDevice(machines.devices[0]),
         settings,
+        LoweringCache(cache / "lowered").lower,
         ProgressLine(),
     )
     path = write_labels(run.labels, arguments.output)

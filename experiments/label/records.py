@@ -19,13 +19,13 @@ class RecordError(TorchPimError, ValueError):
 
 
 def encode(record: object) -> str:
-    """Compact JSON with sorted keys: equal records give equal text. NaN is written as null, infinity is refused."""
+    """Compact JSON with sorted keys: equal records give equal text. NaN is null, infinities are `inf` and `-inf`."""
     return json.dumps(_plain(asdict(record)), sort_keys=True, separators=(",", ":"), allow_nan=False)  # type: ignore[call-overload]
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, float) and math.isnan(value):
-        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -68,8 +68,8 @@ def _build(kind: Any, value: Any, where: str) -> Any:
         return value
     if origin in (Union, types.UnionType):
         return _build_union(arguments, value, where)
-    if kind is float and value is None:
-        return math.nan
+    if kind is float and value in (None, "inf", "-inf"):
+        return math.nan if value is None else float(value)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     expected = dict if origin is not None else kind

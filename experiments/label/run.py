@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from torch_pim.compiler_hook.errors import TorchPimError
+from torch_pim.compiler_hook.outline.nest_function import ConcreteNest
 from torch_pim.compiler_hook.protocols import Device, TimingModel
 from torch_pim.experiments.corpus.corpora import Corpus, Entry
 from torch_pim.experiments.corpus.held_out import HeldOut
@@ -15,7 +16,7 @@ from torch_pim.experiments.label.functional_check import check_entry, is_small
 from torch_pim.experiments.label.label_set import LabelHeader, LabelledNest, LabelSet
 from torch_pim.experiments.label.machines import LabelMachines
 from torch_pim.experiments.label.timing import ProfilerFactory, TimedNest, time_nests
-from torch_pim.experiments.label.unique_nests import Exclusion, UniqueNest, unique_nests
+from torch_pim.experiments.label.unique_nests import Exclusion, UniqueNest, lower_entry, unique_nests
 
 Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total)."""
@@ -50,6 +51,7 @@ def run_labelling(
     profiler: ProfilerFactory,
     device: Device,
     settings: LabelSettings,
+    lower: Callable[[Entry], tuple[ConcreteNest, ...]] = lower_entry,
     progress: Progress = lambda stage, done, total: None,
 ) -> LabelRun:
     """Lowers the corpus, checks samples against PyTorch, times all nests on all machines.
@@ -64,7 +66,7 @@ def run_labelling(
         done[0] += 1
         progress("lowering", done[0], len(kept))
 
-    found = unique_nests(kept, held_out, progress=lowered)
+    found = unique_nests(kept, held_out, lower, lowered)
     timed, failures = time_nests(
         found.nests, machines, timing, profiler, lambda count, total: progress("timing", count, total)
     )

@@ -32,7 +32,7 @@ class TestRecords:
         assert decode(LoopNest, encode(labels.nests[0].nest)) == labels.nests[0].nest
         assert decode(DeviceSpec, encode(labels.devices[0])) == labels.devices[0]
 
-    @given(st.floats(allow_infinity=False))
+    @given(st.floats())
     def test_floats_survive_to_the_bit(self, value):
         profile = HostProfile("c", "h", "wall", wall_time_ns=value)
         found = decode(HostProfile, encode(profile)).wall_time_ns
@@ -69,8 +69,6 @@ class TestRecords:
         ):
             with pytest.raises(RecordError):
                 decode(Pair, text)
-        with pytest.raises(ValueError, match="not JSON compliant"):
-            encode(HostProfile("c", "h", "wall", wall_time_ns=math.inf))
 
 
 class TestMachines:
