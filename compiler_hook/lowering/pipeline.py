@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch_mlir import ir
 
+from torch_pim.compiler_hook.lowering.dimensions import resolve_dimensions
 from torch_pim.compiler_hook.lowering.fusion import fuse_elementwise
 from torch_pim.compiler_hook.lowering.linalg_form import own_results, private_initial_values, reductions_innermost
 from torch_pim.compiler_hook.lowering.nan_order import order_nan
@@ -55,6 +56,7 @@ def linalg_to_loops(module: ir.Module) -> None:
     _protect_arguments(module)
     run_passes(module, _BUFFERIZE, "bufferization")
     run_passes(module, _LOOPS, "linalg to loops")
+    resolve_dimensions(module)
     for function in functions(module):
         fuse_siblings(function)
         wrap_residue(function)
