@@ -63,8 +63,7 @@ def _return_status(function: ir.Operation, types: list[str]) -> None:
             ir.Operation.create("llvm.return", operands=[zero.result])
         done.erase()
     for dead in walk(function, "llvm.unreachable"):
-        block = dead.block
-        calls = [view.operation for view in block.operations if view.operation.name == "llvm.call"]
+        calls = [view.operation for view in dead.block.operations if _callee(view.operation) in ("puts", "abort")]
         message = next((call.operands[0] for call in calls if _callee(call) == "puts"), None)
         if message is None:
             continue
@@ -75,8 +74,11 @@ def _return_status(function: ir.Operation, types: list[str]) -> None:
             operation.erase()
 
 
-def _callee(call: ir.Operation) -> str:
-    return str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+def _callee(operation: ir.Operation) -> str | None:
+    """Name of the function that is called directly; None for other operations."""
+    if operation.name != "llvm.call" or "callee" not in operation.attributes:
+        return None
+    return str(ir.FlatSymbolRefAttr(operation.attributes["callee"]).value)
 
 
 def _entry_text(name: str, types: list[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from torch_mlir import ir
 
 from torch_pim.compiler_hook.codegen.memory_effects import ElementAccess, accesses_below, element_access
@@ -84,7 +86,6 @@ def _carry(loop: ir.Operation, groups: list[list[ElementAccess]]) -> None:
     known = len(body.arguments)
     for old, argument in zip(body.arguments, arguments[:known], strict=True):
         old.replace_all_uses_with(argument)
-    final: list[ir.Value] = []
     for group, argument in zip(groups, arguments[known:], strict=True):
         current = argument
         for access in group:  # in program order: all stand in one block
@@ -92,9 +93,10 @@ def _carry(loop: ir.Operation, groups: list[list[ElementAccess]]) -> None:
                 access.operation.results[0].replace_all_uses_with(current)
             else:
                 current = access.operation.operands[0]
-        final.append(current)
-        for access in group:
-            access.operation.erase()
+    # Read only now: a value that is stored may have been loaded from another accumulator.
+    final = [[a for a in group if a.stored is not None][-1].operation.operands[0] for group in groups]
+    for access in itertools.chain(*groups):
+        access.operation.erase()
     yielded: list[ir.Value] = []
     for view in list(body.operations):
         operation = view.operation

@@ -42,10 +42,10 @@ class MemRefValue:
 def memref_of_tensor(tensor: torch.Tensor) -> MemRefValue:
     """The tensor's own memory, no copy; raises TypeError for a type, layout or device that has none."""
     element_type = TORCH_ELEMENT_TYPES.get(tensor.dtype)
-    if element_type is None or tensor.layout != torch.strided or tensor.device.type != "cpu":
+    if element_type is None or tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_neg():
         raise TypeError(
             f"expected a dense CPU tensor of type {', '.join(str(t) for t in TORCH_ELEMENT_TYPES)}; "
-            f"found {tensor.dtype}, {tensor.layout}, {tensor.device}"
+            f"found {tensor.dtype}, {tensor.layout}, {tensor.device}{', lazily negated' if tensor.is_neg() else ''}"
         )
     return MemRefValue(tensor.data_ptr(), 0, tuple(tensor.shape), tensor.stride(), element_type, tensor)
 

@@ -118,6 +118,18 @@ def test_gather_and_its_assertions(make_nest):
     assert torch.equal(o, table[ids])
 
 
+def test_an_assertion_that_always_fails(make_nest):
+    text = GATHER.replace("arith.cmpi slt, %id, %last : i64", "arith.constant false").replace(
+        "%v = memref.load", "%ignored = math.exp %zero_f : f32\n    %v = memref.load"
+    )
+    text = text.replace("%zero = arith", "%zero_f = arith.constant 0.5 : f32\n  %zero = arith")
+    bound = kernel_of(make_nest(text, ("a1.d0", 8))).bind(
+        [memref_of_tensor(t) for t in (torch.ones(4, 8), torch.zeros(3, dtype=torch.int64), torch.empty(3, 8))]
+    )
+    with pytest.raises(NestAssertionError, match="smaller than dim size"):
+        bound(0, 24)
+
+
 def test_failed_assertions_are_reported_to_the_thread_that_ran_them(make_nest):
     good, bad = torch.zeros(64, dtype=torch.int64), torch.full((64,), 99)
     kernel = kernel_of(make_nest(GATHER, ("a1.d0", 8)))
@@ -192,6 +204,8 @@ def test_strides_of_single_elements_do_not_matter(make_nest):
 def test_buffers_that_generated_code_cannot_use():
     with pytest.raises(TypeError, match="complex64"):
         memref_of_tensor(torch.ones(3, dtype=torch.complex64))
+    with pytest.raises(TypeError, match="lazily negated"):
+        memref_of_tensor(torch.ones(3, dtype=torch.complex64).conj().imag)
     with pytest.raises(TypeError, match="sparse"):
         memref_of_tensor(torch.eye(3).to_sparse())
     with pytest.raises(TypeError, match="complex128"):

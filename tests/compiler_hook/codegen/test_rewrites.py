@@ -76,6 +76,25 @@ def test_accumulators_of_nested_loops_stay_in_one_register(make_nest):
     assert code.count("memref.store") == 1
 
 
+def test_accumulators_that_exchange_their_values(make_nest):
+    text = f"""
+    func.func @nest(%p: memref<f32>, %q: memref<f32>) {{ {HEAD}
+      scf.for %k = %c0 to %c8 step %c1 {{
+        %a = memref.load %p[] : memref<f32>
+        %b = memref.load %q[] : memref<f32>
+        %s = arith.addf %a, %b : f32
+        memref.store %b, %p[] : memref<f32>
+        memref.store %s, %q[] : memref<f32>
+      }}
+      return
+    }}"""
+    function = make_nest(text)
+    assert "-> (f32, f32)" in generated(function)
+    p, q = torch.tensor(0.0), torch.tensor(1.0)
+    run(function, p, q)
+    assert (p.item(), q.item()) == (21.0, 34.0)  # Fibonacci numbers 8 and 9
+
+
 def test_no_register_while_the_buffer_is_read_elsewhere_in_the_loop(make_nest):
     # A running maximum over the buffer itself: each step reads a neighbour that an earlier step wrote.
     text = f"""
