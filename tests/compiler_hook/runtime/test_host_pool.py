@@ -30,7 +30,7 @@ class Recorder:
 
 
 @settings(max_examples=30, deadline=None)
-@given(threads=st.integers(1, 5), iterations=st.integers(1, 50), accesses=st.none() | st.integers(0, 10**6))
+@given(threads=st.integers(1, 5), iterations=st.integers(1, 50), accesses=st.none() | st.integers(0, 10**7))
 def test_every_iteration_runs_once(threads, iterations, accesses):
     kernel = Recorder(iterations, accesses)
     with HostPool(threads) as pool:
