@@ -1,1 +1,1 @@
-"""Policies compared on modelled times: isolated times, regrets, tables and JSON."""
+"""Policies compared on modelled times: plan times, regrets, tables and JSON. Nothing here is measured."""
