@@ -91,6 +91,11 @@ class DeviceSpec:
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def offload_ns(self) -> float:
+        """Fixed cost of one offloaded nest: its start and its completion, `launch_ns` each."""
+        return 2.0 * self.launch_ns
+
+    @property
     def bandwidth_gb_s(self) -> float:
         """Peak over all vaults."""
         return self.vaults * self.vault_bandwidth_gb_s

@@ -45,5 +45,5 @@ def roofline(nest: LoopNest, host: HostSpec, device: DeviceSpec) -> Roofline:
         host_balance=host_peak * host.cores / host_bandwidth,
         device_balance=device_peak * device.cores / device_bandwidth,
         host_ns=max(host_compute_ns, moved / host_bandwidth),
-        device_ns=max(device_compute_ns, moved / device_bandwidth) + device.launch_ns,
+        device_ns=max(device_compute_ns, moved / device_bandwidth) + device.offload_ns,
     )

@@ -13,7 +13,7 @@ from torch_pim.models.cost_model.combine import device_total, host_total
 from torch_pim.models.cost_model.constants import FROM_SPECS, CostConstants
 from torch_pim.models.cost_model.estimate import CostEstimate, SideTimes
 
-COST_MODEL_VERSION = 1
+COST_MODEL_VERSION = 2
 """Raised with every change of a formula: models that were trained on the old estimates must not see the new ones."""
 
 FourParts = tuple[float, float, float, float]
@@ -43,7 +43,7 @@ class CostModel:
             device_side.compute_ns(nest, device),
             device_side.latency_ns(nest, device),
             device_side.bandwidth_ns(nest, device),
-            device.launch_ns,
+            device.offload_ns,
         )
         scaled = _scaled(parts, self.constants.device)
         return SideTimes(float(device_total(*scaled, float(device.outstanding_misses))), *scaled)

@@ -47,7 +47,7 @@ def _times(table: NestTable, device: DeviceSpec) -> dict[str, Floats]:
     blocked = traffic.blocked_share
     hits = (1.0 - blocked) * table.row_hit_share + blocked * PACKED_ROW_HITS
     refresh = 1.0 + device.refresh_overhead
-    unloaded = row_latency_ns(hits, bank_interference(used, device), device) * refresh
+    unloaded = row_latency_ns(hits, bank_interference(working, device), device) * refresh
     remote = 1.0 - 1.0 / device.vaults
     unloaded = unloaded + remote * device.remote_hop_ns
     imbalance = (1.0 - blocked) * imbalance_at(table.vault_imbalance, device)
@@ -67,7 +67,7 @@ def _times(table: NestTable, device: DeviceSpec) -> dict[str, Floats]:
         middle = 0.5 * (low + high)
         longer = body(_loaded(unloaded, bandwidth, middle, device)) > middle
         low, high = np.where(longer, middle, low), np.where(longer, high, middle)
-    launch = np.full_like(core, 2.0 * device.launch_ns)
+    launch = np.full_like(core, device.offload_ns)
     zero = np.zeros_like(core)
     return {
         "compute_ns": compute,
