@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ def buffer_extents(nest: LoopNest, accesses: Iterable[Access], loops: frozenset[
     return {
         buffer: _united(
             [_pattern_extents(nest, buffer, pattern, members) for pattern, members in found.items()],
-            _whole(nest, buffer),
+            whole_buffer(nest, buffer),
         )
         for buffer, found in patterns.items()
     }
@@ -73,6 +74,8 @@ class _Pattern:
     """How many different loaded positions start the walk; 1 for an address that no data moves."""
     bounded: bool
     """False where the walk is only estimated, so that the buffer's size has to bound it."""
+    alignment: int
+    """Bytes that the walk's start is a multiple of, whatever the standing loops and the loaded data are."""
 
 
 def _pattern(nest: LoopNest, access: Access, loops: frozenset[int]) -> _Pattern:
@@ -87,7 +90,21 @@ def _pattern(nest: LoopNest, access: Access, loops: frozenset[int]) -> _Pattern:
     steps = sorted(
         (abs(concrete(strides[loop])), trip(nest, loop)) for loop in running if loop in strides and loop not in drawing
     )
-    return _Pattern(tuple(steps), draws, access.affine or not access.byte_strides)
+    bounded = access.affine or not access.byte_strides
+    return _Pattern(tuple(steps), draws, bounded, _alignment(nest, access, loops))
+
+
+def _alignment(nest: LoopNest, access: Access, running: frozenset[int]) -> int:
+    """Common divisor of the steps of the standing loops; loaded data is taken to choose whole rows of the buffer."""
+    grain = LINE_BYTES
+    for loop, stride in access.byte_strides:
+        if loop not in running and trip(nest, loop) > 1:
+            grain = math.gcd(grain, concrete(stride))
+    if access.indirect:
+        buffer = nest.buffers[access.buffer]
+        row = concrete(buffer.shape[-1]) if len(buffer.shape) > 1 else 1
+        grain = math.gcd(grain, ELEMENT_BYTES[buffer.element_type] * row)
+    return grain
 
 
 def _pattern_extents(nest: LoopNest, buffer: int, pattern: _Pattern, members: list[Access]) -> Extents:
@@ -98,8 +115,8 @@ def _pattern_extents(nest: LoopNest, buffer: int, pattern: _Pattern, members: li
     offsets = sorted({concrete(a.byte_offset) for a in members})
     if len(offsets) > 1:
         steps.append(((offsets[-1] - offsets[0]) // (len(offsets) - 1), len(offsets)))
-    extents = touched(steps, element_bytes)
-    whole = _whole(nest, buffer)
+    extents = touched(steps, element_bytes, pattern.alignment)
+    whole = whole_buffer(nest, buffer)
     if any(a.indirect for a in members):
         extents = random_draws(extents, pattern.draws, whole)
     lines = extents.lines if pattern.bounded else min(extents.lines, whole.lines)
@@ -115,7 +132,8 @@ def _touching_share(members: list[Access]) -> float:
     return min(1.0, max(shares.values()))
 
 
-def _whole(nest: LoopNest, buffer: int) -> Extents:
+def whole_buffer(nest: LoopNest, buffer: int) -> Extents:
+    """Elements and lines of a whole buffer, packed."""
     nbytes = concrete(nest.buffers[buffer].nbytes)
     return Extents(nbytes // ELEMENT_BYTES[nest.buffers[buffer].element_type], -(-nbytes // LINE_BYTES))
 

@@ -9,15 +9,12 @@ The cache is fully associative and starts cold, so conflicts of power-of-two str
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
-from torch_pim.features.analysis.footprint import buffer_extents
-from torch_pim.features.analysis.work import trip
+from torch_pim.features.analysis.loop_lines import LoopLines, loop_lines
 from torch_pim.features.machines import LINE_BYTES
-from torch_pim.features.nest import NO_LOOP, Access, LoopNest
+from torch_pim.features.nest import NO_LOOP, LoopNest
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +27,7 @@ class SoftCapacity:
 
     midpoint: float = 1.0
     """Working set over capacity at which half of the reuse is lost."""
-    steepness: float = 6.0
+    steepness: float = 8.0
     """Exponent; at infinity the share drops from 1 to 0 at the midpoint."""
 
     def kept(self, working_set_bytes: float, capacity_bytes: float) -> float:
@@ -61,66 +58,59 @@ class Misses:
 def fitted_misses(nest: LoopNest, capacity_bytes: float, fit: SoftCapacity = DEFAULT_FIT) -> Misses:
     """Misses of a concrete nest that runs alone, in order, on a cold cache of `capacity_bytes`.
 
-    With D the lines that one iteration of a loop touches, U those of the whole loop, S the sum of the misses of an
-    iteration's parts, and f the share of reuse that survives D: one iteration misses I = blend(D, S, f), and all t
-    iterations miss blend(U, t I, f); a single one misses I.
+    With D the lines that one iteration of a loop touches, U those of the whole loop, I the misses of an iteration and
+    f the share of reuse that survives D, t iterations miss blend(U, t I, f). Within an iteration, a part of the body
+    that comes back to lines of an earlier part finds the share that survives what lies between both. Loaded data
+    picks lines at random, whose reuse does not end at a capacity.
     """
     if capacity_bytes <= 0:
         raise ValueError(f"capacity_bytes is {capacity_bytes}; expected a cache of at least one byte")
-    missed: dict[int, dict[int, float]] = {}
-    for part in _parts(nest):
-        kept = fit.kept(sum(part.iteration.values()) * LINE_BYTES, capacity_bytes)
-        total: dict[int, float] = dict(part.direct)
-        for child in part.children:
-            for buffer, lines in missed[child].items():
-                total[buffer] = total.get(buffer, 0.0) + lines
-        once = {buffer: fit.blend(part.iteration[buffer], lines, kept) for buffer, lines in total.items()}
-        if part.trips != 1:
-            once = {buffer: fit.blend(part.whole[buffer], part.trips * lines, kept) for buffer, lines in once.items()}
-        missed[part.loop] = once
+    missed: dict[int, Mapping[int, float]] = {}
+    for part in loop_lines(nest):
+        once: dict[int, float] = {}
+        for stage in part.stages:
+            for buffer, use in stage.uses.items():
+                lines = use.lines if stage.loop is None else missed[stage.loop][buffer]
+                kept = fit.kept(use.distance * LINE_BYTES, capacity_bytes)
+                once[buffer] = once.get(buffer, 0.0) + lines - kept * max(0.0, min(use.lines, lines) - use.fresh)
+        missed[part.loop] = once if part.trips == 1 else _repeated(part, once, capacity_bytes, fit)
     by_buffer = missed[NO_LOOP]
     stored = sum(lines for buffer, lines in by_buffer.items() if nest.buffers[buffer].stored)
     return Misses(sum(by_buffer.values()), stored)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A loop, or with NO_LOOP the whole nest as a loop of one iteration: the lines that it touches, by buffer."""
-
-    loop: int
-    trips: int
-    children: tuple[int, ...]
-    direct: Mapping[int, float]
-    """Touched once by the accesses that stand in the body itself, outside inner loops."""
-    iteration: Mapping[int, float]
-    whole: Mapping[int, float]
-
-
-@lru_cache(maxsize=1024)
-def _parts(nest: LoopNest) -> tuple[_Part, ...]:
-    """The loop tree, children before parents; kept, because every cache of every machine asks for it."""
-    children: dict[int, list[int]] = defaultdict(list)
-    for index, loop in enumerate(nest.loops):
-        children[loop.parent].append(index)
-    inside: dict[int, frozenset[int]] = {}
-    parts = []
-    for index in reversed(range(NO_LOOP, len(nest.loops))):
-        below = frozenset().union(*(inside[child] for child in children[index]))
-        inside[index] = below | {index}
-        accesses = [a for a in nest.accesses if a.loop in inside[index]]
-        iteration = _lines(nest, accesses, below)
-        parts.append(
-            _Part(
-                loop=index,
-                trips=1 if index == NO_LOOP else trip(nest, index),
-                children=tuple(children[index]),
-                direct=_lines(nest, [a for a in accesses if a.loop == index], frozenset()),
-                iteration=iteration,
-                whole=iteration if index == NO_LOOP else _lines(nest, accesses, inside[index]),
-            )
-        )
-    return tuple(parts)
+def _repeated(
+    part: LoopLines, once: Mapping[int, float], capacity_bytes: float, fit: SoftCapacity
+) -> Mapping[int, float]:
+    """Misses of all iterations of a loop, from those of one."""
+    kept = fit.kept(sum(part.iteration.values()) * LINE_BYTES, capacity_bytes)
+    total: dict[int, float] = {}
+    for buffer, lines in once.items():
+        distinct, repeated = part.whole[buffer], part.trips * lines
+        total[buffer] = fit.blend(distinct, repeated, kept)
+        if buffer in part.drawn:
+            passing = sum(lines for other, lines in part.whole.items() if other != buffer)
+            drawn = _draw_misses(repeated, distinct, part.drawn[buffer], passing, capacity_bytes / LINE_BYTES)
+            total[buffer] = max(total[buffer], drawn)
+    return total
 
 
-def _lines(nest: LoopNest, accesses: Sequence[Access], loops: frozenset[int]) -> Mapping[int, float]:
-    return {buffer: extents.lines for buffer, extents in buffer_extents(nest, accesses, loops).items()}
+def _draw_misses(draws: float, distinct: float, drawable: float, passing: float, capacity: float) -> float:
+    """Misses of random draws from n = `drawable` lines while `passing` other lines stream by, in a cache of `capacity`.
+
+    The cache fills within T draws, n (1 - exp(-T / n)) + T * passing / draws = capacity; from then on a line is kept
+    for T draws, so that a draw hits with probability 1 - exp(-T / n) (Che, Tung and Wang, 2002).
+    """
+    if draws <= 0 or capacity >= distinct + passing:
+        return distinct
+    stream = passing / draws
+    low, high = 0.0, draws
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        held = -drawable * math.expm1(-middle / drawable) + stream * middle
+        low, high = (middle, high) if held < capacity else (low, middle)
+    fresh = -drawable * math.expm1(-low / drawable)
+    return min(draws, fresh + (draws - low) * math.exp(-low / drawable))
+
+
+_BISECTIONS = 40

@@ -27,8 +27,8 @@ class Extents:
 NOTHING = Extents(0.0, 0.0)
 
 
-def touched(steps: Iterable[Step], element_bytes: int) -> Extents:
-    """Elements and lines of the sum of the given progressions, buffers starting on a line.
+def touched(steps: Iterable[Step], element_bytes: int, alignment: int = LINE_BYTES) -> Extents:
+    """Elements and lines of the sum of the given progressions from a start at any multiple of `alignment` bytes.
 
     A progression whose stride is a multiple of the one below, and reaches no further than its end, extends it:
     {s0*i} + {m*s0*j} covers t0 + m*(t - 1) points when m <= t0. Runs that start at multiples of g bytes cover
@@ -38,7 +38,7 @@ def touched(steps: Iterable[Step], element_bytes: int) -> Extents:
     elements = math.prod(count for _, count in levels)
     if elements == 0:
         return NOTHING
-    span, runs, grain = element_bytes, 1, LINE_BYTES
+    span, runs, grain = element_bytes, 1, math.gcd(LINE_BYTES, alignment)
     reach = element_bytes
     for stride, count in levels:
         reach += stride * (count - 1)
@@ -49,7 +49,8 @@ def touched(steps: Iterable[Step], element_bytes: int) -> Extents:
             span += stride * (count - 1)
     whole = -(-span // grain) * grain
     lines = runs * (1 + (whole - grain) / LINE_BYTES)
-    return Extents(elements, min(lines, elements, math.ceil(reach / LINE_BYTES)))
+    longest = reach + LINE_BYTES - math.gcd(LINE_BYTES, alignment)
+    return Extents(elements, min(lines, elements, -(-longest // LINE_BYTES)))
 
 
 def _merged(steps: Iterable[Step], element_bytes: int) -> list[Step]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,6 +88,71 @@ def test_softmax_passes_share_a_row_that_fits(nest_of):
     fits, not_at_all = (fitted_misses(nest_of("softmax"), size).lines for size in (64 * KIB, 2 * KIB))
     assert fits == pytest.approx(128 * (63 + 63), rel=0.02)
     assert not_at_all == pytest.approx(128 * (63 * 4), rel=0.06)  # a is read twice, b stored once and read once
+
+
+@pytest.mark.parametrize("capacity_lines", [20, 80, 128, 300])
+def test_second_pass_finds_what_lies_within_reach(trace_of, capacity_lines):
+    """A sum over 64 lines, then a scaled copy with weights: 3 x 64 lines. Reuse of x lies 64 to 192 lines apart."""
+    length = 64 * 16
+    x_again = Access(0, "load", "f32", 2, ((0, 4 * length), (2, 4)))
+    nest = LoopNest(
+        name="two passes",
+        loops=(Loop("parallel", 8, -1), Loop("sequential", length, 0), Loop("sequential", length, 0)),
+        parallel_rank=1,
+        accesses=(
+            Access(0, "load", "f32", 1, ((0, 4 * length), (1, 4))),
+            x_again,
+            Access(1, "load", "f32", 2, ((2, 4),)),
+            replace(x_again, buffer=2, kind="store"),
+        ),
+        operations=(),
+        buffers=tuple(
+            Buffer("f32", s, True, False, 4 * length * s[0]) for s in ((8, length), (1, length), (8, length))
+        ),
+        kind="compute",
+        partitionable=True,
+        code_hash="",
+    )
+    capacity = capacity_lines * 64
+    measured = lru_misses(trace_of(nest), capacity)
+    assert fitted_misses(nest, capacity).lines == pytest.approx(measured, rel=0.12)
+
+
+@pytest.mark.parametrize("capacity_lines", [16, 128, 256, 400, 1000])
+def test_random_draws_hit_what_the_cache_holds(capacity_lines):
+    """4000 draws from 512 lines: LRU holds any of them with probability capacity / 512."""
+    draws, lines = 4000, 512
+    nest = LoopNest(
+        name="draws",
+        loops=(Loop("sequential", draws, -1),),
+        parallel_rank=0,
+        accesses=(Access(0, "load", "f32", 0, (), indirect=True, indirect_loops=(0,)),),
+        operations=(),
+        buffers=(Buffer("f32", (lines * 16,), True, False, lines * 64),),
+        kind="compute",
+        partitionable=False,
+        code_hash="",
+    )
+    drawn = np.random.default_rng(0).integers(0, lines, draws)
+    measured = lru_misses(((None, int(line) * 64) for line in drawn), capacity_lines * 64)
+    assert fitted_misses(nest, capacity_lines * 64).lines == pytest.approx(measured, rel=0.1)
+
+
+def test_short_rows_that_start_anywhere_take_more_lines(trace_of):
+    """Rows of 100 bytes, every other one: a row covers 1 + (100 - 4) / 64 lines on average, in any cache."""
+    nest = LoopNest(
+        name="rows",
+        loops=(Loop("parallel", 64, -1), Loop("parallel", 25, 0)),
+        parallel_rank=2,
+        accesses=(Access(0, "load", "f32", 1, ((0, 200), (1, 4))),),
+        operations=(),
+        buffers=(Buffer("f32", (64, 50), True, False, 64 * 200),),
+        kind="copy",
+        partitionable=True,
+        code_hash="",
+    )
+    measured = lru_misses(trace_of(nest), 1 * KIB)
+    assert fitted_misses(nest, 1 * KIB).lines == pytest.approx(measured, rel=0.03)
 
 
 def test_stored_lines_are_those_of_stored_buffers(nest_of):
