@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch_pim.experiments.commands.machine_arguments import comma_separated
+
 
 @dataclass(frozen=True, slots=True)
 class LabelCommand:
@@ -25,15 +27,17 @@ Lowered nests and traces are cached: an interrupted run continues where it was, 
 examples:
   torch-pim label --corpus nests-v0 --output labels.parquet
   torch-pim label --output small.parquet --every 20 --random-machines 4
-  torch-pim label --output mine.parquet --devices my-device.toml --hosts cpu-8c,cpu-16c
+  torch-pim label --output mine.parquet --device my-device.toml --host cpu-8c,cpu-16c
 """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--corpus", default="nests-v0", help="name of the corpus (default: %(default)s)")
         parser.add_argument("--output", type=Path, required=True, help="label file to write, NAME.parquet")
         parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th entry (default: all)")
-        parser.add_argument("--hosts", type=_names, help="host presets or TOML files, comma-separated (default: all)")
-        parser.add_argument("--devices", type=_names, help="device presets or TOML files (default: all presets)")
+        for name in ("host", "device"):
+            parser.add_argument(
+                f"--{name}", type=comma_separated, help="presets or TOML files, comma-separated (default: all presets)"
+            )
         parser.add_argument(
             "--random-machines", type=int, default=36, metavar="N", help="randomised pairs (default: %(default)s)"
         )
@@ -59,10 +63,6 @@ examples:
         return 0
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for name in text.split(",") if name)
-
-
 def _label(arguments: argparse.Namespace) -> dict[str, Any]:
     from torch_pim.compiler_hook.cache_folder import cache_folder
     from torch_pim.compiler_hook.errors import OptionError
@@ -84,7 +84,7 @@ def _label(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.every < 1:
         raise OptionError(f"--every {arguments.every}: expected at least 1")
     corpus = get_corpus(arguments.corpus).every(arguments.every)
-    machines = label_machines(arguments.hosts, arguments.devices, arguments.random_machines, arguments.seed)
+    machines = label_machines(arguments.host, arguments.device, arguments.random_machines, arguments.seed)
     settings = LabelSettings(
         trace_budget=arguments.trace_budget if arguments.trace_budget is not None else DEFAULT_TRACE_BUDGET,
         seed=arguments.seed,

@@ -280,7 +280,7 @@ def test_command_writes_labels_and_exclusions(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(held_out_models, "EVALUATED_RUNS", (run,))
     output = tmp_path / "labels.parquet"
     arguments = ["label", "--output", str(output), "--every", "150", "--random-machines", "1", "--json"]
-    arguments += ["--hosts", "cpu-8c", "--devices", "ndp-hmc-32,ndp-hmc-64", "--trace-budget", "20000"]
+    arguments += ["--host", "cpu-8c", "--device", "ndp-hmc-32,ndp-hmc-64", "--trace-budget", "20000"]
     assert main(arguments) == 0
     summary = json.loads(capsys.readouterr().out)
     labels = read_labels(output)
@@ -299,7 +299,7 @@ def test_command_writes_labels_and_exclusions(tmp_path, monkeypatch, capsys):
         (["--output", "labels.csv"], "ending in .parquet"),
         (["--output", "l.parquet", "--every", "0"], "expected at least 1"),
         (["--output", "l.parquet", "--corpus", "nest-v0"], "did you mean 'nests-v0'"),
-        (["--output", "l.parquet", "--hosts", "cpu-8d"], "did you mean 'cpu-8c'"),
+        (["--output", "l.parquet", "--host", "cpu-8d"], "did you mean 'cpu-8c'"),
     ],
 )
 def test_command_errors_name_the_mend(arguments, message, capsys):
