@@ -68,6 +68,18 @@ def hardtanh(x: Tensor, low: float = -1.0, high: float = 1.0) -> Tensor:
     return torch.clamp(x, low, high)
 
 
+def div_tensor_mode(x: Tensor, y: Tensor, *, rounding_mode: str | None) -> Any:
+    """Floor division of integers without the way through f64, which loses digits from 2**53 on."""
+    if rounding_mode != "floor" or torch.result_type(x, y).is_floating_point:
+        return NotImplemented
+    return torch.div(x - torch.remainder(x, y), y, rounding_mode="trunc")
+
+
+def div_scalar_mode(x: Tensor, y: float, *, rounding_mode: str | None) -> Any:
+    dtype = torch.result_type(x, y)
+    return torch.div(x, torch.full((), y, dtype=dtype, device=x.device), rounding_mode=rounding_mode)
+
+
 def fmod_scalar(x: Tensor, other: float) -> Tensor:
     dtype = torch.result_type(x, other)
     return torch.fmod(x.to(dtype), torch.full((), other, dtype=dtype, device=x.device))
@@ -122,6 +134,8 @@ GAPS: Mapping[Any, Callable[..., Any]] = {
     aten.clamp_min.Tensor: torch.maximum,
     aten.constant_pad_nd.default: constant_pad_nd,
     aten.dist.default: dist,
+    aten.div.Scalar_mode: div_scalar_mode,
+    aten.div.Tensor_mode: div_tensor_mode,
     aten.fmod.Scalar: fmod_scalar,
     aten.hardtanh.default: hardtanh,
     aten.isfinite.default: isfinite,

@@ -11,6 +11,7 @@ from torch_pim.compiler_hook.lowering.nan_order import order_nan
 from torch_pim.compiler_hook.lowering.passes import functions, run_passes
 from torch_pim.compiler_hook.lowering.residue import wrap_residue
 from torch_pim.compiler_hook.lowering.scalar_types import narrow_numbers
+from torch_pim.compiler_hook.lowering.run_time_checks import check_data
 from torch_pim.compiler_hook.lowering.sibling_fusion import fuse_siblings
 
 LOWERING_VERSION = 1
@@ -57,6 +58,9 @@ def linalg_to_loops(module: ir.Module) -> None:
     run_passes(module, _BUFFERIZE, "bufferization")
     run_passes(module, _LOOPS, "linalg to loops")
     resolve_dimensions(module)
+    for function in functions(module):
+        check_data(function)
+    run_passes(module, "canonicalize,cse", "clean-up of run-time checks")
     for function in functions(module):
         fuse_siblings(function)
         wrap_residue(function)
