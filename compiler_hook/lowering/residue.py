@@ -155,4 +155,3 @@ def _spill(value: ir.Value, op: ir.Operation, uses: list[ir.OpOperand], run: lis
         store = ir.Operation.create("memref.store", operands=[value, buffer.result])
     store.move_after(op)
     run.insert(run.index(op) + 1, store)
-

@@ -1,22 +1,24 @@
 """Sibling fusion, rule version 1: what belongs to one nest.
 
 Two top-level parallel loops next to each other become one nest when
-  1. their leading extents are equal (the shorter loop's whole range is a prefix of the longer one's);
+  1. one's whole range is part of the other's: its leading dimensions or, beside a reduction, any of its dimensions;
   2. the second uses a buffer that the first stores to, and every such dependence stays within one iteration of the
      common range;
   3. neither is a pure copy, and together they hold at most one contraction;
-  4. a contraction keeps its whole parallel range; another loop may give up trailing dimensions (they become inner
-     loops) only if at least MIN_PARALLEL iterations remain or the loop has at most SMALL_ITERATIONS in all.
+  4. a contraction keeps its whole parallel range; another loop may give up dimensions (they become inner loops) only
+     if at least MIN_PARALLEL iterations remain or the loop has at most SMALL_ITERATIONS in all.
 So fill + contraction + epilogue, softmax over any axis, and norms are one nest each.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from torch_mlir import ir
 
+from torch_pim.compiler_hook.lowering.parallel_loops import append_body, bounds, split_parallel
 from torch_pim.compiler_hook.lowering.passes import entry_block, walk
 from torch_pim.compiler_hook.lowering.views import constant_index, defining_op, indices_in_root, root_buffer
 
@@ -41,11 +43,25 @@ class _Access:
 @dataclass(frozen=True, slots=True)
 class _Nest:
     op: ir.Operation
-    extents: tuple[int, ...]
-    rank: int
+    extents: tuple[int | ir.Value, ...]
+    """Equal symbolic extents are the same value."""
     accesses: tuple[_Access, ...]
     copy: bool
     contraction: bool
+    reduction: bool
+    """Has sequential loops."""
+
+    @property
+    def rank(self) -> int:
+        return len(self.extents)
+
+    def reordered(self, order: Sequence[int]) -> _Nest:
+        """As if dimension `new` were the present `order[new]`."""
+        accesses = [
+            replace(a, positions=None if a.positions is None else tuple(a.positions[old] for old in order))
+            for a in self.accesses
+        ]
+        return replace(self, extents=tuple(self.extents[old] for old in order), accesses=tuple(accesses))
 
 
 def fuse_siblings(function: ir.OpView) -> int:
@@ -63,9 +79,9 @@ def fuse_siblings(function: ir.OpView) -> int:
             continue
         adjacent.append(nest)
         # A fill joins its consumer first; the pair may then join what came before the fill.
-        while len(adjacent) > 1 and (rank := _common_rank(adjacent[-2], adjacent[-1])) is not None:
-            merged = _analyse(_merge(adjacent[-2], adjacent[-1], rank))
+        while len(adjacent) > 1 and (head := _fused(adjacent[-2], adjacent[-1])) is not None:
             fused += 1
+            merged = _analyse(head)
             adjacent[-2:] = [] if merged is None else [merged]
     return fused
 
@@ -90,23 +106,16 @@ def _move_before(op: ir.Operation, target: ir.Operation) -> bool:
     return True
 
 
-def _bounds(op: ir.Operation) -> tuple[list[ir.Value], list[ir.Value], list[ir.Value]]:
-    rank = len(op.regions[0].blocks[0].arguments)
-    operands = list(op.operands)
-    return operands[:rank], operands[rank : 2 * rank], operands[2 * rank : 3 * rank]
-
-
 def _analyse(op: ir.Operation) -> _Nest | None:
     if len(op.results):
         return None
-    lower, upper, step = _bounds(op)
-    extents = []
+    lower, upper, step = bounds(op)
+    extents: list[int | ir.Value] = []
     for lo, hi, by in zip(lower, upper, step, strict=True):
         lo_value, hi_value, by_value = constant_index(lo), constant_index(hi), constant_index(by)
         if lo_value != 0 or by_value != 1:
             return None
-        # Equal symbolic bounds are the same SSA value after CSE; a negative number stands for its identity.
-        extents.append(hi_value if hi_value is not None else -1 - hash(hi))
+        extents.append(hi if hi_value is None else hi_value)
     variables = list(op.regions[0].blocks[0].arguments)
     accesses: list[_Access] = []
     computes = False
@@ -124,12 +133,12 @@ def _analyse(op: ir.Operation) -> _Nest | None:
         elif inner.name.startswith(("arith.", "math.")) and not _is_index_arithmetic(inner):
             computes = True
     return _Nest(
-        op,
-        tuple(extents),
-        len(extents),
-        tuple(accesses),
-        loads > 0 and not computes,
-        _is_contraction(op, len(variables)),
+        op=op,
+        extents=tuple(extents),
+        accesses=tuple(accesses),
+        copy=loads > 0 and not computes,
+        contraction=_is_contraction(op),
+        reduction=bool(walk(op, "scf.for")),
     )
 
 
@@ -144,16 +153,14 @@ def _is_index_arithmetic(op: ir.Operation) -> bool:
     return bool(len(op.results)) and str(op.results[0].type) == "index"
 
 
-def _is_contraction(op: ir.Operation, rank: int) -> bool:
-    """A sequential loop that multiplies two loaded values, not both of which use the whole parallel range."""
+def _is_contraction(op: ir.Operation) -> bool:
+    """A sequential loop that multiplies two different loaded values."""
     for loop in walk(op, "scf.for"):
-        body = [inner.operation for inner in loop.regions[0].blocks[0].operations]
-        for multiply in body:
-            if multiply.name not in ("arith.mulf", "arith.muli"):
-                continue
-            left, right = (_loaded_from(operand) for operand in multiply.operands)
-            if rank > 0 and left is not None and right is not None and left != right:
-                return True
+        for inner in loop.regions[0].blocks[0].operations:
+            if inner.operation.name in ("arith.mulf", "arith.muli"):
+                left, right = (_loaded_from(operand) for operand in inner.operation.operands)
+                if left is not None and right is not None and left != right:
+                    return True
     return False
 
 
@@ -165,22 +172,56 @@ def _loaded_from(value: ir.Value) -> ir.Operation | None:
     return op if op is not None and op.name == "memref.load" else None
 
 
-def _common_rank(first: _Nest, second: _Nest) -> int | None:
+def _fused(first: _Nest, second: _Nest) -> ir.Operation | None:
+    """The one loop that two neighbours become, or None if the rule keeps them apart."""
+    if first.copy or second.copy or (first.contraction and second.contraction):
+        return None
+    narrow, wide = (first, second) if first.rank <= second.rank else (second, first)
+    for order in _orders(narrow, wide):
+        if _may_fuse(first, second.reordered(order)) if wide is second else _may_fuse(first.reordered(order), second):
+            outer = split_parallel(wide.op, order, narrow.rank)
+            head, tail = (narrow.op, outer) if wide is second else (outer, narrow.op)
+            append_body(head, tail)
+            return head
+    return None
+
+
+def _orders(narrow: _Nest, wide: _Nest) -> Iterator[tuple[int, ...]]:
+    """Orders of the wide nest's dimensions under which its leading ones may be those of the narrow nest."""
+    same = tuple(range(wide.rank))
+    yield same
+    matched = _matching_order(narrow, wide) if narrow.reduction and narrow.rank < wide.rank else None
+    if matched is not None and matched != same:
+        yield matched
+
+
+def _matching_order(narrow: _Nest, wide: _Nest) -> tuple[int, ...] | None:
+    """Puts those dimensions first that index a common buffer like the narrow nest's dimensions do."""
+    for a in narrow.accesses:
+        for b in wide.accesses:
+            if a.root == b.root and a.positions is not None and b.positions is not None and None not in a.positions:
+                if not set(a.positions) <= set(b.positions):
+                    return None
+                leading = [b.positions.index(position) for position in a.positions]
+                return (*leading, *(d for d in range(wide.rank) if d not in leading))
+    return None
+
+
+def _may_fuse(first: _Nest, second: _Nest) -> bool:
     rank = min(first.rank, second.rank)
-    if rank == 0 or first.extents[:rank] != second.extents[:rank] or first.copy or second.copy:
-        return None
-    if first.contraction and second.contraction:
-        return None
-    for nest in (first, second):
-        if nest.rank > rank and (nest.contraction or not _may_give_up_dimensions(nest, rank)):
-            return None
-    return rank if _dependences_are_private(first, second, rank) else None
+    if first.extents[:rank] != second.extents[:rank]:
+        return False
+    wider = [nest for nest in (first, second) if nest.rank > rank]
+    if any(nest.contraction or not _may_give_up_dimensions(nest, rank) for nest in wider):
+        return False
+    return _dependences_are_private(first, second, rank)
 
 
 def _may_give_up_dimensions(nest: _Nest, rank: int) -> bool:
-    if any(extent < 0 for extent in nest.extents):
+    sizes = [extent for extent in nest.extents if isinstance(extent, int)]
+    if len(sizes) < nest.rank:
         return True
-    return math.prod(nest.extents[:rank]) >= MIN_PARALLEL or math.prod(nest.extents) <= SMALL_ITERATIONS
+    return math.prod(sizes[:rank]) >= MIN_PARALLEL or math.prod(sizes) <= SMALL_ITERATIONS
 
 
 def _dependences_are_private(first: _Nest, second: _Nest, rank: int) -> bool:
@@ -195,52 +236,3 @@ def _dependences_are_private(first: _Nest, second: _Nest, rank: int) -> bool:
                 return False
             flows = flows or a.stored
     return flows
-
-
-def _merge(first: _Nest, second: _Nest, rank: int) -> ir.Operation:
-    """Appends the second nest's body to the first's, over the first `rank` dimensions."""
-    head = _demote(first.op, rank) if first.rank > rank else first.op
-    tail = _demote(second.op, rank) if second.rank > rank else second.op
-    target, source = head.regions[0].blocks[0], tail.regions[0].blocks[0]
-    for old, new in zip(list(source.arguments), list(target.arguments), strict=True):
-        old.replace_all_uses_with(new)
-    terminator = list(target.operations)[-1].operation
-    for op in list(source.operations)[:-1]:
-        op.operation.move_before(terminator)
-    tail.erase()
-    return head
-
-
-def _demote(op: ir.Operation, rank: int) -> ir.Operation:
-    """Splits `scf.parallel (i, j, ...)` after `rank` dimensions into an outer and an inner parallel loop."""
-    lower, upper, step = _bounds(op)
-    body = op.regions[0].blocks[0]
-    with ir.InsertionPoint(op), op.location:
-        outer = parallel_op(lower[:rank], upper[:rank], step[:rank])
-    outer_block = outer.regions[0].blocks[0]
-    with ir.InsertionPoint(list(outer_block.operations)[0]), op.location:
-        inner = parallel_op(lower[rank:], upper[rank:], step[rank:])
-    inner_block = inner.regions[0].blocks[0]
-    new_variables = list(outer_block.arguments) + list(inner_block.arguments)
-    for old, new in zip(list(body.arguments), new_variables, strict=True):
-        old.replace_all_uses_with(new)
-    terminator = list(inner_block.operations)[0].operation
-    for inner_op in list(body.operations)[:-1]:
-        inner_op.operation.move_before(terminator)
-    op.erase()
-    return outer
-
-
-def parallel_op(lower: list[ir.Value], upper: list[ir.Value], step: list[ir.Value]) -> ir.Operation:
-    """An empty `scf.parallel` at the current insertion point."""
-    rank = len(lower)
-    op = ir.Operation.create(
-        "scf.parallel",
-        operands=[*lower, *upper, *step],
-        regions=1,
-        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([rank, rank, rank, 0])},
-    )
-    block = op.regions[0].blocks.append(*[ir.IndexType.get()] * rank, arg_locs=[ir.Location.current] * rank)
-    with ir.InsertionPoint(block):
-        ir.Operation.create("scf.reduce", regions=0)
-    return op
