@@ -80,6 +80,7 @@ class NestWalk:
         kind = ir.MemRefType(result.type)
         dynamic = iter(op.operands)
         sizes = [self.values.form(next(dynamic)) if n == DYNAMIC else IndexForm(int(n)) for n in kind.shape]
+        # A size that depends on data is as unknown as a trip count that does.
         known: list[Extent] = [STAND_IN_TRIP if size.known is None else size.known for size in sizes]
         name = element_type(kind.element_type)
         buffer = self.recorder.add_buffer(name, tuple(known))
@@ -203,4 +204,5 @@ def is_loop_invariant(value: ir.Value) -> bool:
     if isinstance(owner, ir.Block):
         return bool(owner.owner.operation.name == "func.func")
     op = owner.operation
-    return op.name != "memref.load" and all(is_loop_invariant(operand) for operand in op.operands)
+    computed = op.name != "memref.load" and not len(op.regions)
+    return computed and all(is_loop_invariant(operand) for operand in op.operands)

@@ -19,6 +19,10 @@ def text(body: str, parameters: str = "%x: memref<4xf32>", name: str = "nest") -
         (text("", name="other"), r"no function @nest in the module; expected one, found \"other\""),
         ("module {}", r"found none"),
         (text("%v = vector.load %x[%c0] : memref<4xf32>, vector<4xf32>"), r"nest 'n': vector\.load is not part"),
+        (
+            text("%v = arith.constant dense<0.0> : vector<4xf32>\n%w = arith.addf %v, %v : vector<4xf32>"),
+            r"arith\.addf is not part of the canonical form.*on scalars",
+        ),
         (text("affine.for %i = 0 to 4 {\n}"), r"affine\.for is not part of the canonical form.*lower it"),
         (text("", parameters="%x: memref<4xcomplex<f32>>"), r"element type complex<f32> has no known size"),
         (

@@ -37,6 +37,23 @@ def test_parallel_loop_with_a_result_cannot_be_split():
     assert operations_of(found, "add") == 100
 
 
+def test_a_choice_inside_the_loop_is_no_fill():
+    found = nest("""
+    scf.parallel (%i) = (%c0) to (%c100) step (%c1) {
+      %always = arith.constant true
+      %v = scf.if %always -> (f32) {
+        %k = arith.index_cast %i : index to i32
+        %f = arith.sitofp %k : i32 to f32
+        scf.yield %f : f32
+      } else {
+        scf.yield %zero : f32
+      }
+      memref.store %v, %x[%i] : memref<100xf32>
+      scf.reduce
+    }""")
+    assert found.kind == "compute"
+
+
 def test_two_parallel_loops_cannot_be_split_as_one():
     loop = """scf.parallel (%i) = (%c0) to (%c100) step (%c1) {
       memref.store %zero, %x[%i] : memref<100xf32>
