@@ -126,10 +126,19 @@ def _sampled(nest: ConcreteNest, trace: Trace, share: float, simulator: CacheSim
             dirty = dirty if private else lines * _stored_share(fitted)
         misses.append(min([lines, *misses[-1:]]))
         writebacks.append(min([max(dirty, footprint.stored_lines), misses[-1], *writebacks[-1:]]))
-    # Vaults fill at random: the spread of a part is larger than that of the whole by the root of its share.
-    seen = math.sqrt(min(1.0, counts.first_touches / footprint.lines)) if footprint.lines else 1.0
     record = _record(nest, trace, counted, scale, misses, writebacks, footprint.lines)
-    return replace(record, footprint_imbalance=tuple(1.0 + (v - 1.0) * seen for v in record.footprint_imbalance))
+    # New lines fill the vaults at random: a part of them is more uneven than the whole by the root of its share.
+    new = counts.first_touches / max(1, counts.filter_misses)
+    evened = math.sqrt(min(1.0, counts.first_touches / footprint.lines)) if footprint.lines else 1.0
+    return replace(
+        record,
+        vault_imbalance=_nearer_to_one(record.vault_imbalance, 1.0 - new + new * evened),
+        footprint_imbalance=_nearer_to_one(record.footprint_imbalance, evened),
+    )
+
+
+def _nearer_to_one(values: Sequence[float], share: float) -> tuple[float, ...]:
+    return tuple(1.0 + (value - 1.0) * share for value in values)
 
 
 def _count_second_half(trace: Trace, simulator: CacheSimulator) -> _Counted:
