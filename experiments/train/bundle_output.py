@@ -13,15 +13,12 @@ from torch_pim.experiments.train.boosting import saved
 from torch_pim.experiments.train.card import card
 from torch_pim.experiments.train.cv_report import flat_metrics
 from torch_pim.experiments.train.pipeline import TRAINED_ORIGINS, Trained
+from torch_pim.experiments.train.ranges import ranges_of
 from torch_pim.experiments.train.settings import TrainingSettings
 from torch_pim.models.learned.bundle_writer import write_bundle
 from torch_pim.models.learned.classifier import Calibration
-from torch_pim.models.learned.guard import training_ranges
-from torch_pim.models.learned.inputs import MACHINE_COLUMNS, MODEL_SCHEMA
+from torch_pim.models.learned.inputs import MODEL_SCHEMA
 from torch_pim.models.learned.manifest import Manifest
-
-NEST_RANGE_COLUMNS = ("log_iterations", "log_footprint_bytes")
-"""Outside of the training range of these the model abstains: trees say the same of ten times more work."""
 
 
 def save_bundle(
@@ -38,10 +35,7 @@ def save_bundle(
         version=trained.settings.version,
         kind=kind,
         schema=MODEL_SCHEMA,
-        ranges=training_ranges(
-            trained.ranges_rows.tolist(),
-            [c for c in MODEL_SCHEMA.names if c in MACHINE_COLUMNS or c in NEST_RANGE_COLUMNS],
-        ),
+        ranges=ranges_of(trained.used_features),
         profile_origins=TRAINED_ORIGINS,
         threshold=trained.threshold if classifier else 0.5,
         calibration=trained.calibration if classifier else Calibration(),

@@ -77,6 +77,7 @@ def _cross_validation(trained: Trained) -> list[str]:
         *_table(("policy", "setting", "machines", *_HEADER), rows),
         "",
         f"Calibration of the learned score. {calibration}.",
+        f"Abstention (the cost model decides instead): {100 * trained.out_of_fold.abstained.mean():.1f} % of rows.",
         "",
     ]
 

@@ -49,11 +49,11 @@ class CalibrationMetrics:
 
 
 def decisions(trained: Trained, setting: Setting) -> dict[str, Bools]:
-    """Sides by policy for every row: the learned ones out of fold, and the two that learn nothing."""
+    """Sides by policy for every row, out of fold; where the learned one abstains, the cost model decides."""
     scores = probabilities(trained.calibration, trained.out_of_fold.margins[setting])
     host, device = trained.out_of_fold.cost_model_ns[setting]
     return {
-        "learned": scores >= trained.threshold,
+        "learned": np.where(trained.out_of_fold.abstained, device < host, scores >= trained.threshold),
         "logistic": trained.out_of_fold.logistic_margins[setting] > 0,
         "cost-model": device < host,
         "host": np.zeros(len(scores), np.bool_),
@@ -107,6 +107,8 @@ def flat_metrics(trained: Trained) -> dict[str, float]:
         metrics = entry.metrics
         for name in ("decisive_balanced_accuracy", "regret", "worst_regret", "worst_slowdown", "coverage"):
             flat[f"{entry.policy}.{entry.setting}.{entry.machines}.{name}"] = getattr(metrics, name)
+    for machines, rows in _machine_rows(trained):
+        flat[f"learned.{machines}.abstention"] = float(trained.out_of_fold.abstained[rows].mean())
     for calibration in calibration_metrics(trained):
         flat[f"learned.{calibration.setting}.seen.brier_score"] = calibration.brier_score
         flat[f"learned.{calibration.setting}.seen.expected_calibration_error"] = calibration.expected_error

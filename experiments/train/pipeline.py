@@ -23,6 +23,7 @@ from torch_pim.experiments.train.decisions import sample_weights
 from torch_pim.experiments.train.folds import grouped_folds
 from torch_pim.experiments.train.gates import choose_gate
 from torch_pim.experiments.train.logistic import train_logistic
+from torch_pim.experiments.train.ranges import outside, ranges_of
 from torch_pim.experiments.train.settings import TrainingError, TrainingSettings
 from torch_pim.features.profile import Origin
 from torch_pim.models.cost_model.constants import CostConstants
@@ -71,6 +72,8 @@ class OutOfFold:
     mixed_margins: Floats
     logistic_margins: dict[Setting, Floats]
     cost_model_ns: dict[Setting, tuple[Floats, Floats]]
+    abstained: Bools
+    """Rows outside of the ranges of their fold's training rows, where the cost model decides."""
     host_correction: Floats
     device_correction: Floats
     host_residual: Floats
@@ -89,7 +92,7 @@ class Trained:
     device_ns: Floats
     training_rows: Bools
     """False for rows of machines that training leaves out."""
-    ranges_rows: FeatureRows
+    used_features: FeatureRows
     """The rows that the final models were trained on."""
     models: Models
     out_of_fold: OutOfFold
@@ -126,7 +129,7 @@ def train(labels: LabelSet, settings: TrainingSettings) -> Trained:
     for number, (train_rows, test_rows) in enumerate(folds):
         kept = train_rows[training[train_rows]]
         models, rows = _fit(source, host_ns, device_ns, drawn, kept, replace(settings, seed=settings.seed + number + 1))
-        made.add(models, rows, drawn, test_rows, host_ns, device_ns)
+        made.add(models, rows, drawn, kept, test_rows, host_ns, device_ns)
     out_of_fold = made.done()
 
     used = np.flatnonzero(training)
@@ -139,7 +142,7 @@ def train(labels: LabelSet, settings: TrainingSettings) -> Trained:
         host_ns=host_ns,
         device_ns=device_ns,
         training_rows=training,
-        ranges_rows=_mixed(rows, drawn)[used],
+        used_features=_mixed(rows, drawn)[used],
         models=models,
         out_of_fold=out_of_fold,
         calibration=calibration,
@@ -250,6 +253,7 @@ class OutOfFoldBuilder:
         self._logistic = {setting: empty() for setting in EVALUATED}
         self._cost = {setting: (empty(), empty()) for setting in EVALUATED}
         self._mixed = empty()
+        self._abstained = np.zeros(rows, np.bool_)
         self._corrections = empty(), empty()
         self._residuals = empty(), empty()
 
@@ -258,6 +262,7 @@ class OutOfFoldBuilder:
         models: Models,
         rows: Rows,
         drawn: NDArray[np.int64],
+        used: Indices,
         tested: Indices,
         host_ns: Floats,
         device_ns: Floats,
@@ -269,7 +274,9 @@ class OutOfFoldBuilder:
             self._logistic[setting][tested] = models.logistic.margins(features)
             for side in (0, 1):
                 self._cost[setting][side][tested] = rows.estimated_ns[setting][side][tested]
-        features = _mixed(rows, drawn)[tested]
+        mixed = _mixed(rows, drawn)
+        features = mixed[tested]
+        self._abstained[tested] = outside(features, ranges_of(mixed[used]))
         self._mixed[tested] = margins(models.classifier, features)
         estimates = _mixed_estimates(rows, drawn)
         for side, (residual, true) in enumerate(((models.host_residual, host_ns), (models.device_residual, device_ns))):
@@ -282,6 +289,7 @@ class OutOfFoldBuilder:
             mixed_margins=self._mixed,
             logistic_margins=self._logistic,
             cost_model_ns=self._cost,
+            abstained=self._abstained,
             host_correction=self._corrections[0],
             device_correction=self._corrections[1],
             host_residual=self._residuals[0],

@@ -66,7 +66,7 @@ def test_run_holds_parameters_metrics_data_digest_model_and_bundle(trained, tmp_
     assert loaded.feature_names == list(MODEL_SCHEMA.names)
     import xgboost
 
-    rows = xgboost.DMatrix(trained.ranges_rows, feature_names=list(MODEL_SCHEMA.names), missing=np.nan)
+    rows = xgboost.DMatrix(trained.used_features, feature_names=list(MODEL_SCHEMA.names), missing=np.nan)
     expected = trained.models.classifier.predict(rows)
     assert np.array_equal(loaded.predict(rows), expected)
     assert {p.name for p in tmp_path.iterdir()} == {"bundle", "store"}, "nothing is written beside output and store"

@@ -9,8 +9,9 @@ import pytest
 
 from torch_pim.experiments.train.bundle_output import save_bundle
 from torch_pim.experiments.train.card import card
-from torch_pim.experiments.train.cv_report import by_pair, calibration_metrics, cross_validated, flat_metrics
+from torch_pim.experiments.train.cv_report import by_pair, calibration_metrics, cross_validated, decisions, flat_metrics
 from torch_pim.experiments.train.pipeline import draw_settings, train
+from torch_pim.experiments.train.ranges import outside, ranges_of
 from torch_pim.experiments.train.settings import TrainingError, TrainingSettings, TreeSettings
 from torch_pim.models.learned.bundle import Bundle
 from torch_pim.models.learned.inputs import MODEL_SCHEMA
@@ -62,6 +63,23 @@ def test_every_row_is_predicted_out_of_fold(trained):
         assert np.isfinite(values).all()
 
 
+def test_rows_outside_of_the_training_ranges_fall_to_the_cost_model(trained):
+    abstained = trained.out_of_fold.abstained
+    host, device = trained.out_of_fold.cost_model_ns["static"]
+    learned = decisions(trained, "static")["learned"]
+    assert 0 < abstained.mean() < 0.5
+    assert np.array_equal(learned[abstained], (device < host)[abstained])
+    assert 0 <= flat_metrics(trained)["learned.seen.abstention"] < 0.5
+
+
+def test_ranges_are_the_compilers(trained):
+    ranges = ranges_of(trained.used_features)
+    assert not outside(trained.used_features, ranges).any()
+    larger = trained.used_features[:1].copy()
+    larger[0, MODEL_SCHEMA.names.index("log_iterations")] += 20.0
+    assert outside(larger, ranges).all()
+
+
 def test_settings_of_rows_are_drawn_in_the_asked_shares():
     drawn = draw_settings(20_000, replace(SETTINGS, masked_share=0.5, wall_share=0.2))
     assert [float((drawn == i).mean()) for i in range(3)] == pytest.approx([0.3, 0.2, 0.5], abs=0.02)
@@ -86,7 +104,7 @@ def test_bundle_decides_what_was_trained(trained, tmp_path):
     assert manifest.threshold == trained.threshold
     assert set(manifest.profile_origins) == {"simulated", "wall", "none"}
     assert {"host_log_cores", "device_log_cores", "log_iterations"} <= {r.column for r in manifest.ranges}
-    scores = np.array(bundle.scores(trained.ranges_rows.tolist()))
+    scores = np.array(bundle.scores(trained.used_features.tolist()))
     wins = (trained.device_ns < trained.host_ns)[trained.training_rows]
     assert ((scores >= manifest.threshold) == wins).mean() > 0.97
     assert (bundle.host_residual is None) == (trained.host_gate == 0)
@@ -95,7 +113,7 @@ def test_bundle_decides_what_was_trained(trained, tmp_path):
 
 def test_logistic_bundle(trained, tmp_path):
     bundle = Bundle.load(save_bundle(trained, tmp_path / "bundle", kind="logistic"))
-    rows = trained.ranges_rows[:5]
+    rows = trained.used_features[:5]
     assert np.array_equal(
         bundle.classifier.margins(bundle.select(rows.tolist())), trained.models.logistic.margins(rows)
     )
