@@ -57,11 +57,14 @@ def device_flush_ns(problem: PlacementProblem, nbytes: int, flush: Flush) -> flo
 def flush_edges(problem: PlacementProblem, flush: Flush) -> tuple[FlushEdge, ...]:
     """One edge per buffer version that can cross sides, in the order of `problem.buffers`.
 
-    Inputs start on the host and versions that leave end there. Weights are resident in memory that both sides share,
-    with nothing dirty, so they have no edge.
+    Inputs start on the host and versions that leave end there. The inputs together cannot be dirty beyond the
+    last-level cache: each has its share of it. Weights are resident in memory that both sides share, with nothing
+    dirty, so they have no edge.
     """
     if flush not in ("serial", "bandwidth"):
         raise PlacementError(f"flush mode {flush!r}: expected 'serial' or 'bandwidth'")
+    inputs = sum(v.nbytes for v in problem.buffers if v.producer == OUTSIDE and v.role != "weight")
+    dirty_share = min(1.0, problem.host.llc_bytes / inputs) if inputs else 1.0
     edges: list[FlushEdge] = []
     for version in problem.buffers:
         _check_calls(problem, version)
@@ -71,11 +74,12 @@ def flush_edges(problem: PlacementProblem, flush: Flush) -> tuple[FlushEdge, ...
         if version.leaves and version.producer != OUTSIDE:
             readers = (*readers, OUTSIDE)
         if readers:
+            host_bytes = math.ceil(version.nbytes * dirty_share) if version.producer == OUTSIDE else version.nbytes
             edges.append(
                 FlushEdge(
                     version.producer,
                     readers,
-                    host_flush_ns(problem, version.nbytes, flush),
+                    host_flush_ns(problem, host_bytes, flush),
                     device_flush_ns(problem, version.nbytes, flush),
                 )
             )

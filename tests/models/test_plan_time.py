@@ -68,6 +68,13 @@ def test_no_more_is_dirty_than_the_caches_hold(make_problem, make_copy):
     assert result.flush_ns == 16 * 2**20 / 64 * 60 + 32 * 1024 / 64 * 30
 
 
+def test_inputs_share_the_cache_that_can_be_dirty(make_problem, make_copy, host):
+    """A key-value cache of many inputs lies in memory: only one last-level cache of it can be dirty."""
+    caches = [BufferVersion(i, host.llc_bytes, "input", -1, (0,)) for i in range(64)]
+    result = plan_time(chain(make_problem, make_copy, caches), TIMES, ("pim", "host", "host"))
+    assert result.flush_ns == pytest.approx(host.llc_bytes / 64 * 60)
+
+
 def test_bandwidth_flush_is_bytes_over_bandwidth(make_problem, make_copy):
     buffers = [BufferVersion(0, 64_000, "temporary", 0, (1,)), BufferVersion(1, 64_000, "temporary", 1, (2,))]
     result = plan_time(chain(make_problem, make_copy, buffers), TIMES, ("host", "pim", "host"), flush="bandwidth")
