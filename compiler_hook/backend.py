@@ -7,11 +7,12 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from functorch.compile import make_boxed_func
+from functorch.compile import make_boxed_func  # type: ignore[import-untyped]
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
-from torch_pim.compiler_hook.frontend.decompositions import attention, decomposition_table
+from torch_pim.compiler_hook.frontend.attention import attention
+from torch_pim.compiler_hook.frontend.decompositions import decomposition_table
 from torch_pim.compiler_hook.frontend.tracing import decomposable_tracing
 from torch_pim.compiler_hook.graph_compiler import Session, compile_graph
 from torch_pim.compiler_hook.options import CompileOptions
@@ -37,7 +38,7 @@ def compile_dynamo_graph(module: GraphModule, inputs: Sequence[Any], session: Se
         f"{prefix}{position + first}{suffix}" for position in parameters for prefix, first, suffix in _NAMES
     }
 
-    def compiler(graph: GraphModule, _example: Sequence[Any]) -> Callable[..., Any]:
+    def compiler(graph: GraphModule, _example: Sequence[Any]) -> Any:
         return make_boxed_func(compile_graph(graph, session, forward_names))
 
     compile_graphs = aot_autograd(

@@ -80,13 +80,12 @@ class GraphOutputs:
 
 def _symbols(meta: Any) -> list[tuple[Any, int | None]]:
     """(sympy symbol, tensor dimension that gives its value; None when the argument itself is the value)."""
+    places: list[tuple[Any, int | None]] = []
     if isinstance(meta, (torch.SymInt, torch.SymFloat)):
-        found = [(meta.node.expr, None)]
+        places = [(meta, None)]
     elif isinstance(meta, torch.Tensor):
-        found = [(size.node.expr, d) for d, size in enumerate(meta.shape) if isinstance(size, torch.SymInt)]
-    else:
-        return []
-    return [(expression, place) for expression, place in found if expression.is_Symbol]
+        places = [(size, dimension) for dimension, size in enumerate(meta.shape) if isinstance(size, torch.SymInt)]
+    return [(size.node.expr, dimension) for size, dimension in places if size.node.expr.is_Symbol]
 
 
 def _output_values(module: GraphModule) -> list[Any]:

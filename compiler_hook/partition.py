@@ -27,7 +27,7 @@ class Unsupported:
 
 
 def unsupported_nodes(graph: Graph) -> dict[str, Unsupported]:
-    """Node name -> why it does not lower on its own; each distinct operator and signature is tried once per process."""
+    """Node name -> why it does not lower on its own; each operator and signature is tried once per process."""
     found: dict[str, Unsupported] = {}
     for node in graph.nodes:
         if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
@@ -52,7 +52,7 @@ def has_random_operators(graph: Graph) -> bool:
 def split_graph(
     module: GraphModule, unsupported: dict[str, Unsupported], compile_part: Callable[[GraphModule], Callable[..., Any]]
 ) -> GraphModule:
-    """The graph as alternating parts in topological order; parts without unsupported nodes go through `compile_part`."""
+    """The graph as alternating parts in its order; parts without unsupported nodes go through `compile_part`."""
     part = 0
     previous: bool | None = None
     parts: dict[str, int] = {}

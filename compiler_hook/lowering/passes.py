@@ -22,7 +22,8 @@ def run_passes(module: ir.Module, pipeline: str, purpose: str) -> None:
         except Exception as error:
             raise LoweringError(
                 f"{purpose} failed: {first_line(errors, error)}\n"
-                f"reproduce: save the input module and run torch_mlir.passmanager.PassManager.parse({text!r}).run(module)"
+                f"reproduce: save the input module and run "
+                f"torch_mlir.passmanager.PassManager.parse({text!r}).run(module.operation)"
             ) from error
         if errors:
             raise LoweringError(f"{purpose} failed: {errors[0]}")

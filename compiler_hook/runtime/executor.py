@@ -58,9 +58,9 @@ class Executor:
     def __call__(self, arguments: Sequence[torch.Tensor | int | float]) -> list[torch.Tensor | int | float]:
         """Results in program order; tensors are fresh or views of fresh memory, except returned arguments."""
         memory: dict[int, torch.Tensor] = dict(self._constants)
-        for number, root in enumerate(self._program.roots):
-            if root.kind == "parameter":
-                argument = arguments[root.parameter]
+        for number, buffer in enumerate(self._program.roots):
+            if buffer.kind == "parameter":
+                argument = arguments[buffer.parameter]
                 assert isinstance(argument, torch.Tensor)
                 memory[number] = argument
         for prepared in self._calls:
