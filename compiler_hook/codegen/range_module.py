@@ -14,6 +14,8 @@ from torch_pim.compiler_hook.codegen.reductions import relax_reductions
 from torch_pim.compiler_hook.lowering.passes import walk
 from torch_pim.compiler_hook.outline.nest_function import NestFunction
 
+SCHEDULE_VERSION = "1"
+"""Changes with every rewrite that changes generated code: part of the key of stored traces, times and labels."""
 _CLEAN_UP = "canonicalize,cse,loop-invariant-code-motion,canonicalize,cse"
 
 
