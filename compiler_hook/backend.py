@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from functorch.compile import make_boxed_func  # type: ignore[import-untyped]
+from functorch.compile import make_boxed_func, min_cut_rematerialization_partition  # type: ignore[import-untyped]
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
@@ -33,18 +33,18 @@ def new_session(options: CompileOptions) -> Session:
 def compile_dynamo_graph(module: GraphModule, inputs: Sequence[Any], session: Session) -> Any:
     """Compiles one Dynamo graph; what was compiled is recorded in the session."""
     _use_own_attention(module)
-    parameters = [position for position, value in enumerate(inputs) if isinstance(value, torch.nn.Parameter)]
-    forward_names = {
-        f"{prefix}{position + first}{suffix}" for position in parameters for prefix, first, suffix in _NAMES
-    }
+    weights = [position for position, value in enumerate(inputs) if _is_weight(value)]
+    weight_names = {f"{prefix}{position + first}{suffix}" for position in weights for prefix, first, suffix in _NAMES}
 
     def compiler(graph: GraphModule, _example: Sequence[Any]) -> Any:
-        return make_boxed_func(compile_graph(graph, session, forward_names))
+        return make_boxed_func(compile_graph(graph, session, weight_names))
 
     compile_graphs = aot_autograd(
         fw_compiler=compiler,
         bw_compiler=compiler,
         inference_compiler=compiler,
+        # Views of weights are made again in the backward pass instead of being stored by the forward pass.
+        partition_fn=min_cut_rematerialization_partition,
         decompositions=decomposition_table(),
     )
     with decomposable_tracing():
@@ -53,6 +53,11 @@ def compile_dynamo_graph(module: GraphModule, inputs: Sequence[Any], session: Se
 
 _NAMES = (("primals_", 1, ""), ("arg", 0, "_1"))
 """How AOTAutograd names placeholder k: in training graphs, in inference graphs."""
+
+
+def _is_weight(value: Any) -> bool:
+    """Parameters and buffers of the model: Dynamo marks them, as their addresses never change."""
+    return isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None
 
 
 def _use_own_attention(module: GraphModule) -> None:
