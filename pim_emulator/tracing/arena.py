@@ -21,16 +21,16 @@ class Arena(BufferPool):
 
     def __init__(self) -> None:
         super().__init__()
-        self._base = 0
-        self._nbytes = 0
+        self.base = 0
+        self.nbytes = 0
 
     def take(self, nbytes: int) -> tuple[int, npt.NDArray[np.uint8]]:
         """(address aligned to a page, zeroed bytes from there on)."""
         # The array keeps the mapping alive; both go when the last argument that refers to them does.
         mapping = mmap.mmap(-1, max(nbytes, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         memory = np.frombuffer(mapping, dtype=np.uint8)[:nbytes]
-        self._base, self._nbytes = int(memory.ctypes.data), nbytes
-        return self._base, memory
+        self.base, self.nbytes = int(memory.ctypes.data), nbytes
+        return self.base, memory
 
     def relocate(self, trace: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """A copy of a trace as if the arena began at ORIGIN, so that equal nests have equal traces in every process.
@@ -38,15 +38,15 @@ class Arena(BufferPool):
         Memory outside the arena (allocated by the nest, or constants in its code) is renamed in blocks by order of
         first use.
         """
-        moved = trace + ((ORIGIN - self._base) << ADDRESS_SHIFT)
+        moved = trace + ((ORIGIN - self.base) << ADDRESS_SHIFT)
         addresses = trace >> ADDRESS_SHIFT
-        outside = (addresses < self._base) | (addresses >= self._base + self._nbytes)
+        outside = (addresses < self.base) | (addresses >= self.base + self.nbytes)
         if outside.any():
             stray = addresses[outside]
             blocks, first, which = np.unique(stray // STRAY_BLOCK_BYTES, return_index=True, return_inverse=True)
             names = np.empty(blocks.size, dtype=np.int64)
             names[np.argsort(first)] = np.arange(blocks.size)
-            start = ORIGIN + -(-self._nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+            start = ORIGIN + -(-self.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
             renamed = start + names[which] * STRAY_BLOCK_BYTES + stray % STRAY_BLOCK_BYTES
             moved[outside] = renamed << ADDRESS_SHIFT | trace[outside] & ((1 << ADDRESS_SHIFT) - 1)
         return moved

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from torch_pim.compiler_hook.codegen.arguments import allocate_arguments
 from torch_pim.compiler_hook.codegen.engine import Engine
+from torch_pim.compiler_hook.codegen.isolation import compile_naming_failures
 from torch_pim.compiler_hook.codegen.kernel import Kernel
 from torch_pim.compiler_hook.codegen.llvm_lowering import lower_to_llvm_dialect
 from torch_pim.compiler_hook.codegen.pipelines import new_context
 from torch_pim.compiler_hook.codegen.range_module import build_range_module
-from torch_pim.compiler_hook.errors import CodegenError
 from torch_pim.compiler_hook.outline.nest_function import ConcreteNest, NestFunction
 from torch_pim.pim_emulator.tracing.arena import Arena
 from torch_pim.pim_emulator.tracing.instrument import instrument
@@ -68,38 +68,18 @@ class TracedBatch:
     def __init__(self, functions: Sequence[NestFunction], recorder: TraceRecorder) -> None:
         """Compiles all functions in one module; raises CodegenError naming the nests that cannot be traced."""
         self._recorder = recorder
-        self._kernels = _compile(functions, recorder)
+        unique = list({function.code_hash: function for function in functions}.values())
+        kernels = compile_naming_failures(unique, lambda batch: _compile_module(batch, recorder))
+        self._kernels = {kernel.function.code_hash: kernel for kernel in kernels}
 
     def open(self, nest: ConcreteNest, seed: int) -> TracedNest:
         """The nest on fresh buffers; its function must be one of the batch."""
         return TracedNest(self._kernels[nest.function.code_hash], nest, self._recorder, seed)
 
 
-def _compile(functions: Sequence[NestFunction], recorder: TraceRecorder) -> dict[str, Kernel]:
-    unique = list({function.code_hash: function for function in functions}.values())
-    try:
-        return _compile_module(unique, recorder)
-    except CodegenError as error:
-        if len(unique) == 1:
-            nest = unique[0].loop_nest
-            operators = ", ".join(nest.aten_operators) or "unknown operators"
-            raise CodegenError(f"cannot trace nest {nest.name} ({operators}): {error}") from error
-    # One nest that fails must not hide the others, nor its own name.
-    kernels: dict[str, Kernel] = {}
-    failures: list[str] = []
-    for function in unique:
-        try:
-            kernels |= _compile([function], recorder)
-        except CodegenError as error:
-            failures.append(str(error))
-    if failures:
-        raise CodegenError("\n".join(failures))
-    return kernels
-
-
-def _compile_module(functions: Sequence[NestFunction], recorder: TraceRecorder) -> dict[str, Kernel]:
+def _compile_module(functions: Sequence[NestFunction], recorder: TraceRecorder) -> list[Kernel]:
     module = build_range_module(new_context(), functions, keep_assertions=False)
     lower_to_llvm_dialect(module)
     instrument(module, recorder)
     engine = Engine(module, OPT_LEVEL)
-    return {f.code_hash: Kernel(f, engine, entry) for f, entry in zip(functions, engine.entries, strict=True)}
+    return [Kernel(f, engine, entry) for f, entry in zip(functions, engine.entries, strict=True)]
