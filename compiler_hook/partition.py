@@ -32,6 +32,9 @@ def unsupported_nodes(graph: Graph) -> dict[str, Unsupported]:
     for node in graph.nodes:
         if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
             continue
+        if not _makes_tensors(node):
+            # Sizes and checks of sizes: compiled parts evaluate the ones and leave out the others.
+            continue
         if torch.Tag.nondeterministic_seeded in node.target.tags:
             found[node.name] = Unsupported(operator_name(node), "its random numbers come from PyTorch's generator")
             continue
@@ -88,6 +91,11 @@ class _Part(torch.nn.Module):
         return self.function(*arguments)
 
 
+def _makes_tensors(node: Node) -> bool:
+    value = node.meta.get("val")
+    return any(isinstance(part, torch.Tensor) for part in (value if isinstance(value, (tuple, list)) else (value,)))
+
+
 def _reason(node: Node) -> str | None:
     key = (operator_name(node), *(_signature(a) for a in (*node.args, *node.kwargs.items())))
     if key not in _known:
@@ -95,7 +103,8 @@ def _reason(node: Node) -> str | None:
             lower_graph(_alone(node))
             _known[key] = None
         except TorchPimError as error:
-            _known[key] = str(error).splitlines()[0]
+            # MLIR appends the printed operation, which says nothing more to a reader.
+            _known[key] = str(error).splitlines()[0].partition(": %")[0]
     return _known[key]
 
 

@@ -108,6 +108,42 @@ def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
     return x.reshape(-1)[index]
 
 
+def index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Any:
+    """One value under a mask as a selection: the number of indices that a mask stands for is data."""
+    mask = indices[0]
+    if len(indices) != 1 or mask is None or mask.dtype != torch.bool or values.numel() != 1 or accumulate:
+        return NotImplemented
+    return torch.where(mask.reshape(*mask.shape, *[1] * (x.dim() - mask.dim())), values.reshape(()), x)
+
+
+_SUM, _MEAN = 0, 1
+"""Modes of an embedding bag."""
+
+
+def _embedding_bag(operator: Any) -> Callable[..., Any]:
+    def bag(
+        weight: Tensor,
+        indices: Tensor,
+        offsets: Tensor,
+        scale_grad_by_freq: bool = False,
+        mode: int = _SUM,
+        sparse: bool = False,
+        per_sample_weights: Tensor | None = None,
+        include_last_offset: bool = False,
+        padding_idx: int = -1,
+    ) -> Any:
+        """A mean as a sum over the size of the bag."""
+        if mode != _MEAN or include_last_offset or padding_idx >= 0:
+            return NotImplemented
+        total, *others = operator(weight, indices, offsets, scale_grad_by_freq, _SUM, sparse)
+        end = torch.full((1,), indices.shape[0], dtype=offsets.dtype, device=offsets.device)
+        sizes = torch.cat([offsets[1:], end]) - offsets
+        # An empty bag sums to zero.
+        return (total / sizes.clamp(min=1).unsqueeze(-1).to(total.dtype), *others)
+
+    return bag
+
+
 def sort_stable(x: Tensor, *, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
     """The loops that sorting lowers to exchange neighbours only, so they keep the order of equal elements."""
     return torch.sort(x, dim, descending)
@@ -124,6 +160,7 @@ def dist(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
 
 
 GAPS: Mapping[Any, Callable[..., Any]] = {
+    aten._embedding_bag_forward_only.default: _embedding_bag(aten._embedding_bag_forward_only.default),
     aten.addmv.default: addmv,
     aten.as_strided.default: as_strided,
     aten.clamp.default: clamp,
@@ -138,6 +175,7 @@ GAPS: Mapping[Any, Callable[..., Any]] = {
     aten.div.Tensor_mode: div_tensor_mode,
     aten.fmod.Scalar: fmod_scalar,
     aten.hardtanh.default: hardtanh,
+    aten.index_put.default: index_put,
     aten.isfinite.default: isfinite,
     aten.maximum.default: maximum,
     aten.minimum.default: minimum,
