@@ -98,7 +98,7 @@ def constant_pad_nd(x: Tensor, pad: Sequence[int], value: float = 0.0) -> Any:
 
 def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
     """A gather from the elements of a contiguous tensor; other memory than its own cannot be reached."""
-    start = 0 if storage_offset is None else storage_offset - x.storage_offset()
+    start: Any = 0 if storage_offset is None else storage_offset - x.storage_offset()
     last = start + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     if not x.is_contiguous() or start < 0 or last >= x.numel():
         return NotImplemented
@@ -156,7 +156,8 @@ def addmv(x: Tensor, matrix: Tensor, vector: Tensor, *, beta: float = 1, alpha: 
 
 
 def dist(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
-    return torch.linalg.vector_norm(x - y, p)
+    distance: Tensor = torch.linalg.vector_norm(x - y, p)
+    return distance
 
 
 GAPS: Mapping[Any, Callable[..., Any]] = {
