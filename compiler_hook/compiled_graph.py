@@ -14,7 +14,7 @@ from torch_pim.compiler_hook.lowered import LoweredProgram
 from torch_pim.compiler_hook.outline.layout import contiguous
 from torch_pim.compiler_hook.outline.memref_types import TORCH_TYPES
 from torch_pim.compiler_hook.outline.nest_function import MemRefParameter
-from torch_pim.compiler_hook.outline.specialise import ArgumentLayout, SpecialisedProgram
+from torch_pim.compiler_hook.outline.specialised_program import ArgumentLayout, SpecialisedProgram
 from torch_pim.compiler_hook.runtime.executor import Executor
 from torch_pim.compiler_hook.target import Target
 from torch_pim.features.placement import Decision, Placement, PlacementProblem

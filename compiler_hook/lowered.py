@@ -19,7 +19,8 @@ from torch_pim.compiler_hook.outline.layout import Layout, contiguous
 from torch_pim.compiler_hook.outline.nest_function import ConcreteNest, MemRefParameter
 from torch_pim.compiler_hook.outline.outliner import outline
 from torch_pim.compiler_hook.outline.program import Program
-from torch_pim.compiler_hook.outline.specialise import ArgumentLayout, SpecialisedProgram, specialise
+from torch_pim.compiler_hook.outline.specialise import specialise
+from torch_pim.compiler_hook.outline.specialised_program import ArgumentLayout, SpecialisedProgram
 from torch_pim.compiler_hook.placement.problem import placement_problem
 from torch_pim.features.machines import DeviceSpec, HostSpec
 from torch_pim.features.placement import PlacementProblem

@@ -12,6 +12,8 @@ from torch_pim.compiler_hook.outline.nest_function import MemRefParameter
 
 @dataclass(frozen=True, slots=True)
 class Layout:
+    """Where the elements of a view lie, counted in elements from the start of the buffer."""
+
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int = 0

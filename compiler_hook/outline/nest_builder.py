@@ -16,6 +16,8 @@ from torch_pim.compiler_hook.outline.nest_function import MemRefParameter, Param
 
 @dataclass(frozen=True, slots=True)
 class BuiltNest:
+    """A nest as a function of its own, with what the caller passes to it."""
+
     code_hash: str
     canonical: str
     function: ir.Operation

@@ -47,11 +47,7 @@ class NestFunction:
 
 @dataclass(frozen=True, slots=True)
 class ConcreteParameter:
-    """A parameter with all sizes known: what a buffer of the right size and layout is made from.
-
-    `role` is how the nest uses it; `index_bound` is the exclusive upper bound of valid index values that may be
-    stored in an integer buffer that addresses another one (None when it addresses nothing).
-    """
+    """A parameter with all sizes known: what a buffer of the right size and layout, or a number, is made from."""
 
     element_type: str
     shape: tuple[int, ...]

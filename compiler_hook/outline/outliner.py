@@ -30,6 +30,7 @@ from torch_pim.compiler_hook.outline.program import (
     Step,
     StoreScalar,
 )
+from torch_pim.compiler_hook.outline.scalar_ops import SUPPORTED
 from torch_pim.compiler_hook.outline.view_steps import view_step
 from torch_pim.features.extraction import ExtractionError, extract_loop_nest
 
@@ -37,7 +38,7 @@ _ORIGIN = re.compile(r'"([^"@]+)@([^"@]+)"')
 
 
 def outline(function: ir.OpView) -> Program:
-    """Program of a function in canonical form (see lowering.linalg_to_loops); LoweringError names what it cannot take."""
+    """Program of a function in canonical form (see linalg_to_loops); LoweringError names what it cannot take."""
     return _Outliner(function).run()
 
 
@@ -60,7 +61,7 @@ class _Outliner:
         for view in self.block.operations:
             op = view.operation
             if op.name in ("func.return", "return"):
-                results = tuple(self._operand(v) for v in op.operands)
+                results = tuple(self._result(v) for v in op.operands)
                 result_types = tuple(v.type for v in op.operands)
             else:
                 self._step(op)
@@ -82,7 +83,6 @@ class _Outliner:
                 )
                 for unique, (operators, sites) in zip(self.unique, self.origins, strict=True)
             ),
-            slots=len(self.slots),
         )
 
     def _new_slot(self, value: ir.Value) -> Slot:
@@ -99,6 +99,11 @@ class _Outliner:
             return constant_value(op)
         raise LoweringError(f"value of {op.name if op is not None else 'a block argument'} is used before it exists")
 
+    def _result(self, value: ir.Value) -> Operand:
+        """The value's operand; for a scalar that a nest computes, the one-element buffer that holds it."""
+        op = defining_op(value)
+        return self._memref(op.operands[0]) if op is not None and SPILL in op.attributes else self._operand(value)
+
     def _memref(self, value: ir.Value) -> Slot:
         operand = self._operand(value)
         assert isinstance(operand, Slot)
@@ -113,11 +118,8 @@ class _Outliner:
             step = _STEPS[op.name](self, op)
             if step is not None:
                 self.steps.append(step)
-        elif len(op.results) == 1 and not op.regions and op.name.startswith(("arith.", "ub.")):
-            operands = tuple(self._operand(v) for v in op.operands)
-            predicate = ir.IntegerAttr(op.attributes["predicate"]).value if "predicate" in op.attributes else 0
-            result = op.results[0]
-            self.steps.append(Compute(op.name, self._new_slot(result), operands, str(result.type), predicate))
+        elif op.name in SUPPORTED:
+            self.steps.append(self._compute(op))
         else:
             raise LoweringError(f"operation {op.name} at function level is not supported")
 
@@ -147,6 +149,12 @@ class _Outliner:
         self.unique.append(NestFunction(built.code_hash, built.canonical, built.parameters, nest))
         self.origins.append(({}, []))
         return number
+
+    def _compute(self, op: ir.Operation) -> Step:
+        operands = tuple(self._operand(v) for v in op.operands)
+        types = str(op.operands[0].type), str(op.results[0].type)
+        predicate = ir.IntegerAttr(op.attributes["predicate"]).value if "predicate" in op.attributes else 0
+        return Compute(op.name, self._new_slot(op.results[0]), operands, *types, predicate)
 
     def _allocate(self, op: ir.Operation) -> Step:
         memref = ir.MemRefType(op.results[0].type)

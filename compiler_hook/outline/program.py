@@ -12,6 +12,8 @@ from torch_pim.compiler_hook.outline.nest_function import MemRefParameter, NestF
 
 @dataclass(frozen=True, slots=True)
 class Slot:
+    """A numbered value of the program."""
+
     index: int
 
 
@@ -20,6 +22,8 @@ Operand = Slot | int | float
 
 @dataclass(frozen=True, slots=True)
 class Allocate:
+    """A new temporary buffer, row-major."""
+
     result: Slot
     element_type: str
     sizes: tuple[Operand, ...]
@@ -57,6 +61,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
+    """Size of one dimension of a buffer."""
+
     result: Slot
     source: Slot
     dimension: Operand
@@ -69,6 +75,8 @@ class Compute:
     operation: str
     result: Slot
     operands: tuple[Operand, ...]
+    operand_type: str
+    """MLIR type of the first operand."""
     result_type: str
     predicate: int = 0
     """Of arith.cmpi."""
@@ -76,6 +84,8 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class LoadScalar:
+    """Reads a shape tensor."""
+
     result: Slot
     source: Slot
     indices: tuple[Operand, ...]
@@ -83,6 +93,8 @@ class LoadScalar:
 
 @dataclass(frozen=True, slots=True)
 class StoreScalar:
+    """Writes a shape tensor."""
+
     value: Operand
     target: Slot
     indices: tuple[Operand, ...]
@@ -128,6 +140,5 @@ class Program:
     steps: tuple[Step, ...]
     results: tuple[Operand, ...]
     result_types: tuple[Parameter, ...]
+    """A scalar result may be a slot that holds a buffer of one element."""
     functions: tuple[NestFunction, ...]
-    slots: int
-    """Number of slots in all."""

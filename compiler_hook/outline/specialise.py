@@ -1,15 +1,8 @@
-"""A Program at concrete argument layouts: every size known, every nest call bound to buffers.
-
-This is what placement decides over and what the runtime carries out. It needs no memory, so it also serves plan-only
-mode, where a model of any size is planned from shapes alone.
-"""
+"""Evaluates a Program for concrete argument layouts: every size known, every nest call bound to buffers."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from torch_pim.compiler_hook.errors import LoweringError, ShapeError
 from torch_pim.compiler_hook.outline import layout as layouts
@@ -35,73 +28,22 @@ from torch_pim.compiler_hook.outline.program import (
     View,
 )
 from torch_pim.compiler_hook.outline.scalar_ops import compute
-from torch_pim.features.nest import ELEMENT_BYTES
-
-Number = int | float
-
-
-@dataclass(frozen=True, slots=True)
-class RootBuffer:
-    """One allocation. Parameters keep the caller's memory; constants carry their data."""
-
-    kind: Literal["parameter", "temporary", "constant"]
-    element_type: str
-    elements: int
-    parameter: int = -1
-    data: bytes = b""
-
-    @property
-    def nbytes(self) -> int:
-        return self.elements * ELEMENT_BYTES[self.element_type]
-
-
-@dataclass(frozen=True, slots=True)
-class BufferView:
-    root: int
-    layout: Layout
-    element_type: str
-
-    @property
-    def nbytes(self) -> int:
-        return self.layout.elements * ELEMENT_BYTES[self.element_type]
-
-
-Value = BufferView | Number
-
-
-@dataclass(frozen=True, slots=True)
-class BoundArgument:
-    value: Value
-    loaded: bool
-    stored: bool
-
-
-@dataclass(frozen=True, slots=True)
-class BoundCall:
-    nest: int
-    """Index into SpecialisedProgram.nests."""
-    arguments: tuple[BoundArgument, ...]
-    iterations: int
-    site: str
-
-
-@dataclass(frozen=True, slots=True)
-class SpecialisedProgram:
-    program: Program
-    roots: tuple[RootBuffer, ...]
-    nests: tuple[ConcreteNest, ...]
-    calls: tuple[BoundCall, ...]
-    results: tuple[Value, ...]
-
-
-ArgumentLayout = Layout | Number
+from torch_pim.compiler_hook.outline.specialised_program import (
+    ArgumentLayout,
+    BoundArgument,
+    BoundCall,
+    BufferView,
+    Number,
+    RootBuffer,
+    SpecialisedProgram,
+    Value,
+)
 
 
 def specialise(program: Program, arguments: Sequence[ArgumentLayout]) -> SpecialisedProgram:
     """Evaluates all bookkeeping for arguments of these layouts.
 
-    Raises ShapeError where an argument contradicts the program's types or a run-time check fails, and LoweringError
-    where a size depends on computed data.
+    Raises ShapeError where an argument contradicts the program's types or a check of its shapes fails.
     """
     return _Specialiser(program, arguments).run()
 
@@ -114,6 +56,7 @@ class _Specialiser:
         self.roots: list[RootBuffer] = []
         self.values: dict[int, Value] = {}
         self.shape_tensors: dict[int, dict[tuple[int, ...], Number]] = {}
+        self.symbols = [function.loop_nest.symbols for function in program.functions]
         self.nests: list[ConcreteNest] = []
         self.nest_numbers: dict[tuple[object, ...], int] = {}
         self.calls: list[BoundCall] = []
@@ -141,7 +84,9 @@ class _Specialiser:
                     ]
                 case Compute():
                     operands = [self._number(o) for o in step.operands]
-                    self.values[step.result.index] = compute(step.operation, operands, step.result_type, step.predicate)
+                    self.values[step.result.index] = compute(
+                        step.operation, operands, step.operand_type, step.result_type, step.predicate
+                    )
                 case StoreScalar():
                     indices = tuple(self._integer(i) for i in step.indices)
                     self.shape_tensors.setdefault(self._buffer(step.target).root, {})[indices] = self._number(
@@ -166,9 +111,7 @@ class _Specialiser:
         if not isinstance(argument, Layout):
             raise ShapeError(f"{self.program.name}: argument {position} must be a tensor")
         _check_layout(self.program.name, position, expected, argument)
-        low, high = argument.span()
-        root = RootBuffer("parameter", expected.element_type, high - min(low, 0), parameter=position)
-        return self._root(root, argument)
+        return self._root(RootBuffer("parameter", expected.element_type, argument.elements, position), argument)
 
     def _root(self, root: RootBuffer, layout: Layout) -> BufferView:
         self.roots.append(root)
@@ -194,13 +137,12 @@ class _Specialiser:
         stored = self.shape_tensors.get(self._buffer(step.source).root, {})
         indices = tuple(self._integer(i) for i in step.indices)
         if indices not in stored:
-            raise LoweringError(f"{self.program.name}: a size or bound depends on the values of a tensor")
+            raise LoweringError(f"{self.program.name}: element {indices} of a shape tensor is read but never stored")
         return stored[indices]
 
     def _view(self, step: View) -> BufferView:
         source = self._buffer(step.source)
-        if step.source.index < len(self.program.parameters) or (made := layouts.static_layout(step.layout)) is None:
-            made = self._computed_view(step, source.layout)
+        made = layouts.static_layout(step.layout) or self._computed_view(step, source.layout)
         return BufferView(source.root, made, source.element_type)
 
     def _computed_view(self, step: View, source: Layout) -> Layout:
@@ -231,18 +173,26 @@ class _Specialiser:
             _concrete_parameter(argument.value, parameter.element_type)
             for argument, parameter in zip(arguments, function.parameters, strict=True)
         )
-        symbols = function.loop_nest.symbols
-        key = (step.function, parameters if symbols else _without_offsets(parameters))
-        number = self.nest_numbers.get(key)
-        if number is None:
-            number = len(self.nests)
-            self.nest_numbers[key] = number
-            nest = function.loop_nest.at(bindings(parameters)) if symbols else function.loop_nest
-            self.nests.append(ConcreteNest(function, nest, parameters))
+        number = self._nest_number(step.function, parameters)
+        stored = [a.value for a in arguments if a.stored and isinstance(a.value, BufferView)]
         nest = self.nests[number].loop_nest
         iterations = nest.parallel_trip if nest.partitionable else 1
-        if all(v.value.layout.elements > 0 for v in arguments if v.stored and isinstance(v.value, BufferView)):
+        # A call that has nothing to do is no call.
+        if iterations > 0 and (not stored or any(view.layout.elements > 0 for view in stored)):
             self.calls.append(BoundCall(number, arguments, iterations, step.site))
+
+    def _nest_number(self, function: int, parameters: tuple[ConcreteParameter, ...]) -> int:
+        """Where a buffer begins makes no other nest, nor does a number that no size depends on."""
+        nest_function = self.program.functions[function]
+        used = self.symbols[function]
+        symbols = {name: value for name, value in bindings(parameters).items() if name in used}
+        layouts_of_buffers = tuple((p.shape, p.strides) for p in parameters if not p.is_scalar)
+        key = (function, layouts_of_buffers, tuple(symbols.items()))
+        number = self.nest_numbers.setdefault(key, len(self.nests))
+        if number == len(self.nests):
+            nest = nest_function.loop_nest.at(symbols) if symbols else nest_function.loop_nest
+            self.nests.append(ConcreteNest(nest_function, nest, parameters))
+        return number
 
 
 def _check_layout(name: str, position: int, expected: MemRefParameter, given: Layout) -> None:
@@ -256,6 +206,9 @@ def _check_layout(name: str, position: int, expected: MemRefParameter, given: La
             f"{name}: argument {position} has shape {got or 'scalar'}, compiled for {wanted or 'scalar'}; "
             "compile again for this shape or export with dynamic dimensions"
         )
+    dense = layouts.contiguous(given.shape).strides
+    if any(n > 1 and stride != step for n, stride, step in zip(given.shape, given.strides, dense, strict=True)):
+        raise ShapeError(f"{name}: argument {position} has strides {given.strides}, expected contiguous ones {dense}")
 
 
 def _concrete_parameter(value: Value, element_type: str) -> ConcreteParameter:
@@ -265,18 +218,13 @@ def _concrete_parameter(value: Value, element_type: str) -> ConcreteParameter:
     return ConcreteParameter(element_type, (), (), 0, is_scalar=True, scalar_value=value)
 
 
-def _without_offsets(parameters: tuple[ConcreteParameter, ...]) -> tuple[object, ...]:
-    """Where a buffer begins does not change a nest; nor do scalars that no bound or stride depends on."""
-    return tuple((p.shape, p.strides) for p in parameters if not p.is_scalar)
-
-
 def bindings(parameters: Sequence[ConcreteParameter]) -> Mapping[str, int]:
     """Values of the symbols of NestFunction.loop_nest for these arguments."""
     values: dict[str, int] = {}
     for position, parameter in enumerate(parameters):
         if parameter.is_scalar:
-            if isinstance(parameter.scalar_value, int) or math.isfinite(parameter.scalar_value):
-                values[f"a{position}"] = int(parameter.scalar_value)
+            if isinstance(parameter.scalar_value, int):
+                values[f"a{position}"] = parameter.scalar_value
             continue
         for dimension, (size, stride) in enumerate(zip(parameter.shape, parameter.strides, strict=True)):
             values[f"a{position}.d{dimension}"] = size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
 from torch_mlir import ir
@@ -52,29 +53,24 @@ def _mixed(op: ir.Operation, attribute: str, dynamic: Iterator[Operand]) -> tupl
 
 
 def _dropped(op: ir.Operation, layout: MemRefParameter) -> tuple[int, ...]:
-    """Unit dimensions that a rank-reducing subview drops: matched from the front by size and, where known, stride."""
+    """Unit dimensions that a rank-reducing subview drops: those whose absence leaves the result's sizes and strides."""
     source = parameter_of(op.operands[0].type)
     assert isinstance(source, MemRefParameter)
-    sizes = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
-    steps = list(ir.DenseI64ArrayAttr(op.attributes["static_strides"]))
-    if len(sizes) == len(layout.shape):
-        return ()
-    dropped: list[int] = []
-    position = 0
-    for dimension, size in enumerate(sizes):
-        remaining = len(sizes) - dimension
-        stride = source.strides[dimension]
-        step = None if stride is None or steps[dimension] == _DYNAMIC else stride * steps[dimension]
-        matches = (
-            position < len(layout.shape)
-            and (layout.shape[position] in (None, size) or size == _DYNAMIC)
-            and (layout.strides[position] is None or step is None or layout.strides[position] == step)
-        )
-        must_keep = remaining == len(layout.shape) - position
-        if must_keep or (matches and size != 1):
-            position += 1
-        elif matches and len(dropped) == len(sizes) - len(layout.shape):
-            position += 1
-        else:
-            dropped.append(dimension)
-    return tuple(dropped)
+    sizes = [_known(size) for size in ir.DenseI64ArrayAttr(op.attributes["static_sizes"])]
+    steps = [_known(step) for step in ir.DenseI64ArrayAttr(op.attributes["static_strides"])]
+    strides = [None if a is None or b is None else a * b for a, b in zip(source.strides, steps, strict=True)]
+    units = [dimension for dimension, size in enumerate(sizes) if size == 1]
+    for dropped in itertools.combinations(units, len(sizes) - len(layout.shape)):
+        kept = [dimension for dimension in range(len(sizes)) if dimension not in dropped]
+        same_sizes = all(sizes[d] == size for d, size in zip(kept, layout.shape, strict=True))
+        if same_sizes and all(_agree(strides[d], s) for d, s in zip(kept, layout.strides, strict=True)):
+            return dropped
+    raise LoweringError(f"{op.name}: no dimensions of {op.operands[0].type} can be dropped to get {op.results[0].type}")
+
+
+def _known(value: int) -> int | None:
+    return None if value == _DYNAMIC else value
+
+
+def _agree(left: int | None, right: int | None) -> bool:
+    return left is None or right is None or left == right

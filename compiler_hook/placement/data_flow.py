@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from torch_pim.compiler_hook.outline.layout import Layout, contiguous
-from torch_pim.compiler_hook.outline.specialise import BufferView, SpecialisedProgram
+from torch_pim.compiler_hook.outline.specialised_program import BufferView, SpecialisedProgram
 from torch_pim.features.analysis.footprint import buffer_extents
-from torch_pim.features.nest import ELEMENT_BYTES, LoopNest
+from torch_pim.features.nest import LoopNest
 from torch_pim.features.placement import BufferRole, BufferVersion
 
 NO_CALL = -1
@@ -99,8 +99,7 @@ class _Flow:
         return self.live[root]
 
     def _new(self, view: BufferView, role: BufferRole, call: int) -> _Version:
-        nbytes = view.layout.elements * ELEMENT_BYTES[view.element_type]
-        version = _Version(len(self.versions), nbytes, role, call, view.layout)
+        version = _Version(len(self.versions), view.nbytes, role, call, view.layout)
         self.versions.append(version)
         return version
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from torch_pim.compiler_hook.outline.specialise import SpecialisedProgram
+from torch_pim.compiler_hook.outline.specialised_program import SpecialisedProgram
 from torch_pim.compiler_hook.placement.data_flow import buffer_versions
 from torch_pim.features.machines import DeviceSpec, HostSpec
 from torch_pim.features.placement import NestCall, PlacementProblem

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from torch_pim.compiler_hook.compiled_graph import PlacedProgram
-from torch_pim.compiler_hook.outline.specialise import BoundArgument, BufferView, SpecialisedProgram
+from torch_pim.compiler_hook.outline.specialised_program import BoundArgument, BufferView, SpecialisedProgram
 from torch_pim.features.analysis.contractions import contractions
 from torch_pim.features.analysis.facts import nest_facts
 from torch_pim.features.analysis.footprint import buffer_extents

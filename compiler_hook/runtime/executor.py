@@ -12,7 +12,8 @@ from torch_pim.compiler_hook.codegen.kernel import Kernel
 from torch_pim.compiler_hook.codegen.kernel_library import KernelLibrary
 from torch_pim.compiler_hook.codegen.memref import MemRefValue
 from torch_pim.compiler_hook.outline.memref_types import TORCH_TYPES
-from torch_pim.compiler_hook.outline.specialise import BoundCall, BufferView, SpecialisedProgram
+from torch_pim.compiler_hook.outline.nest_function import Parameter, ScalarParameter
+from torch_pim.compiler_hook.outline.specialised_program import BoundCall, BufferView, SpecialisedProgram, Value
 from torch_pim.compiler_hook.protocols import Device
 from torch_pim.compiler_hook.runtime.host_pool import HostPool
 from torch_pim.features.placement import Side
@@ -49,6 +50,7 @@ class Executor:
             for number, root in enumerate(program.roots)
             if root.kind == "constant"
         }
+        self._results = tuple(zip(program.results, program.program.result_types, strict=True))
         dead = _dead_after(program)
         self._calls = [
             _prepare(program, library, call, side, dead.get(number, ()))
@@ -56,7 +58,7 @@ class Executor:
         ]
 
     def __call__(self, arguments: Sequence[torch.Tensor | int | float]) -> list[torch.Tensor | int | float]:
-        """Results in program order; tensors are fresh or views of fresh memory, except returned arguments."""
+        """Results in program order, in memory of their own."""
         memory: dict[int, torch.Tensor] = dict(self._constants)
         for number, buffer in enumerate(self._program.roots):
             if buffer.kind == "parameter":
@@ -75,7 +77,7 @@ class Executor:
                 self._pool.run(bound, prepared.call.iterations)
             for root in prepared.dead:
                 memory.pop(root, None)
-        return [self._result(memory, value, arguments) for value in self._program.results]
+        return [self._result(memory, value, kind) for value, kind in self._results]
 
     def _memory(self, memory: dict[int, torch.Tensor], root: int) -> torch.Tensor:
         tensor = memory.get(root)
@@ -85,14 +87,13 @@ class Executor:
             memory[root] = tensor
         return tensor
 
-    def _result(
-        self, memory: dict[int, torch.Tensor], value: BufferView | int | float, arguments: Sequence[object]
-    ) -> torch.Tensor | int | float:
+    def _result(self, memory: dict[int, torch.Tensor], value: Value, kind: Parameter) -> torch.Tensor | int | float:
         if not isinstance(value, BufferView):
             return value
-        tensor = self._memory(memory, value.root)
+        buffer = self._memory(memory, value.root)
         layout = value.layout
-        return torch.as_strided(tensor, layout.shape, layout.strides, tensor.storage_offset() + layout.offset)
+        tensor = torch.as_strided(buffer, layout.shape, layout.strides, buffer.storage_offset() + layout.offset)
+        return tensor.item() if isinstance(kind, ScalarParameter) else tensor
 
 
 def _constant(data: bytes, element_type: str) -> torch.Tensor:
