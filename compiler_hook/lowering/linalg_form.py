@@ -59,7 +59,7 @@ def _private_copy(value: ir.Value, user: ir.Operation) -> ir.Value:
         filled = _filled_value(source)
         if filled is not None and value.type.has_static_shape:
             # Filling the reshaped tensor keeps fill and accumulation over the same loops.
-            return _fill(value.type, filled)
+            return fill_tensor(value.type, filled)
         clone = source.clone().operation
     for position, operand in enumerate(clone.operands):
         clone.operands[position] = _private_copy(operand, clone)
@@ -91,7 +91,7 @@ def _filled_value(op: ir.Operation) -> ir.Value | None:
     return next((operand for argument, operand in inputs if argument == yielded), yielded)
 
 
-def _fill(tensor: ir.Type, scalar: ir.Value) -> ir.Value:
+def fill_tensor(tensor: ir.Type, scalar: ir.Value) -> ir.Value:
     """A new tensor of the static type with every element set to the scalar, at the current insertion point."""
     rank = tensor.rank
     empty = ir.Operation.create("tensor.empty", results=[tensor])

@@ -10,12 +10,13 @@ from torch_pim.compiler_hook.lowering.linalg_form import own_results, private_in
 from torch_pim.compiler_hook.lowering.nan_order import order_nan
 from torch_pim.compiler_hook.lowering.passes import functions, run_passes
 from torch_pim.compiler_hook.lowering.residue import wrap_residue
-from torch_pim.compiler_hook.lowering.scalar_types import narrow_numbers
 from torch_pim.compiler_hook.lowering.run_time_checks import check_data
+from torch_pim.compiler_hook.lowering.scalar_types import narrow_numbers
 from torch_pim.compiler_hook.lowering.sibling_fusion import fuse_siblings
+from torch_pim.compiler_hook.lowering.split_reductions import split_long_reductions
 
-LOWERING_VERSION = 1
-"""Covers elementwise fusion, loop order and the sibling fusion rule."""
+LOWERING_VERSION = 2
+"""Covers elementwise fusion, split reductions, loop order and the sibling fusion rule."""
 
 _TORCH_BACKEND = (
     "func.func(torch-match-quantized-custom-ops),torchdynamo-export-to-torch-backend-pipeline{extra-library=}"
@@ -51,6 +52,7 @@ def linalg_to_loops(module: ir.Module) -> None:
     module.context.allow_unregistered_dialects = True
     run_passes(module, _GENERALISE, "linalg generalisation")
     fuse_elementwise(module)
+    split_long_reductions(module)
     reductions_innermost(module)
     private_initial_values(module)
     own_results(module)

@@ -50,6 +50,8 @@ class _Nest:
     contraction: bool
     reduction: bool
     """Has sequential loops."""
+    inner_iterations: int
+    """Iterations of the loops inside, per iteration of the parallel range; symbolic ones count once."""
 
     @property
     def rank(self) -> int:
@@ -139,7 +141,23 @@ def _analyse(op: ir.Operation) -> _Nest | None:
         copy=loads > 0 and not computes,
         contraction=_is_contraction(op),
         reduction=bool(walk(op, "scf.for")),
+        inner_iterations=_inner_iterations(op),
     )
+
+
+def _inner_iterations(op: ir.Operation) -> int:
+    return sum(
+        math.prod(_trips(loop)) * _inner_iterations(loop)
+        for view in op.regions[0].blocks[0].operations
+        if (loop := view.operation).name in ("scf.for", "scf.parallel")
+    ) or 1
+
+
+def _trips(loop: ir.Operation) -> list[int]:
+    """Trip counts of a loop with constant bounds from zero by one; 1 for any other bound."""
+    rank = len(loop.operands) // 3 if loop.name == "scf.parallel" else 1
+    upper = list(loop.operands)[rank : 2 * rank]
+    return [max(1, constant_index(value) or 1) for value in upper]
 
 
 def _position(variable: ir.Value, indices: list[ir.Value | None]) -> int | None:
@@ -221,7 +239,7 @@ def _may_give_up_dimensions(nest: _Nest, rank: int) -> bool:
     sizes = [extent for extent in nest.extents if isinstance(extent, int)]
     if len(sizes) < nest.rank:
         return True
-    return math.prod(sizes[:rank]) >= MIN_PARALLEL or math.prod(sizes) <= SMALL_ITERATIONS
+    return math.prod(sizes[:rank]) >= MIN_PARALLEL or math.prod(sizes) * nest.inner_iterations <= SMALL_ITERATIONS
 
 
 def _dependences_are_private(first: _Nest, second: _Nest, rank: int) -> bool:
