@@ -11,7 +11,7 @@ from torch_pim.features.machines import LINE_BYTES, HostSpec
 from torch_pim.pim_emulator.caches.geometry import CACHE_BYTES
 from torch_pim.pim_emulator.timing.nest_time import Floats, NestTime, nest_times
 from torch_pim.pim_emulator.timing.table import NestTable
-from torch_pim.pim_emulator.timing.traffic import tuned_traffic
+from torch_pim.pim_emulator.timing.traffic import PACKED_SEQUENTIAL, tuned_traffic
 from torch_pim.pim_emulator.timing.vectors import lane_factor, loads_of_tuned_code
 
 DIVIDE_CYCLES = 5.0
@@ -47,6 +47,17 @@ class HostEvents:
     dram_bytes: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class _Levels:
+    """Lines fetched by each level (no more than by the one before), and written back by the last."""
+
+    l1: Floats
+    l2: Floats
+    llc: Floats
+    written_back: Floats
+    blocked_share: Floats
+
+
 def host_times(table: NestTable, host: HostSpec) -> tuple[NestTime, ...]:
     """Isolated times; a nest runs on all cores or, where that is faster, on one."""
     serial = _times(table, host, 1)
@@ -59,11 +70,11 @@ def host_times(table: NestTable, host: HostSpec) -> tuple[NestTime, ...]:
 
 def host_events(table: NestTable, host: HostSpec) -> HostEvents:
     """Events of the tuned code on all cores."""
-    l1, l2, llc, written = _levels(table, host, host.cores)
+    levels = _levels(table, host, host.cores)
     _, instructions = _cycles_and_instructions(table, host)
     lanes = lane_factor(table, host.simd_lanes_f32)
     loads, stores = loads_of_tuned_code(table) * lanes, table.stores * lanes
-    return HostEvents(instructions, loads, stores, l1, l2, llc, (llc + written) * LINE_BYTES)
+    return HostEvents(instructions, loads, stores, levels.l1, levels.l2, levels.llc, _dram_bytes(levels))
 
 
 def _times(table: NestTable, host: HostSpec, cores: int) -> dict[str, Floats]:
@@ -72,16 +83,17 @@ def _times(table: NestTable, host: HostSpec, cores: int) -> dict[str, Floats]:
     # The slowest core has the largest block of iterations.
     working = table.iterations / np.ceil(np.maximum(1.0, table.iterations) / used)
     working = np.maximum(1.0, working)
-    l1, l2, llc, written = _levels(table, host, cores)
+    levels = _levels(table, host, cores)
     cycles, _ = _cycles_and_instructions(table, host)
-    overlap = host.outstanding_misses * (RANDOM_OVERLAP + (1.0 - RANDOM_OVERLAP) * table.sequential_share)
+    sequential = (1.0 - levels.blocked_share) * table.sequential_share + levels.blocked_share * PACKED_SEQUENTIAL
+    overlap = host.outstanding_misses * (RANDOM_OVERLAP + (1.0 - RANDOM_OVERLAP) * sequential)
     cycle_ns = 1.0 / host.clock_ghz
     compute = cycles * cycle_ns / working
-    l2_ns = (l1 - l2) * host.l2_latency_cycles * cycle_ns / overlap / working
-    llc_ns = (l2 - llc) * host.llc_latency_cycles * cycle_ns / overlap / working
-    dram = llc * host.dram_latency_ns / overlap / working
+    l2_ns = (levels.l1 - levels.l2) * host.l2_latency_cycles * cycle_ns / overlap / working
+    llc_ns = (levels.l2 - levels.llc) * host.llc_latency_cycles * cycle_ns / overlap / working
+    dram = levels.llc * host.dram_latency_ns / overlap / working
     # bytes / (GB/s) = ns
-    bandwidth = (llc + written) * LINE_BYTES / (host.dram_bandwidth_gb_s * host.bandwidth_efficiency)
+    bandwidth = _dram_bytes(levels) / (host.dram_bandwidth_gb_s * host.bandwidth_efficiency)
     launch = np.where(used > 1, host.fork_join_ns, SERIAL_CALL_NS)
     body = np.maximum.reduce([compute + l2_ns, l2_ns + llc_ns + dram, bandwidth])
     zero = np.zeros_like(body)
@@ -99,8 +111,11 @@ def _times(table: NestTable, host: HostSpec, cores: int) -> dict[str, Floats]:
     }
 
 
-def _levels(table: NestTable, host: HostSpec, cores: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Lines fetched by L1, L2 and LLC, and lines the LLC writes back; each level fetches no more than the one above."""
+def _dram_bytes(levels: _Levels) -> Floats:
+    return (levels.llc + levels.written_back) * LINE_BYTES
+
+
+def _levels(table: NestTable, host: HostSpec, cores: int) -> _Levels:
     for name in ("l1_bytes", "l2_bytes", "llc_bytes"):
         size = getattr(host, name)
         if not CACHE_BYTES[0] <= size <= CACHE_BYTES[-1]:
@@ -113,7 +128,7 @@ def _levels(table: NestTable, host: HostSpec, cores: int) -> tuple[Floats, Float
     l2 = np.minimum(l1, tuned_traffic(table, host.l2_bytes, cores).fetched)
     shared = tuned_traffic(table, host.llc_bytes, 1)
     llc = np.minimum(l2, shared.fetched)
-    return l1, l2, llc, np.minimum(llc, shared.written_back)
+    return _Levels(l1, l2, llc, np.minimum(llc, shared.written_back), shared.blocked_share)
 
 
 def _cycles_and_instructions(table: NestTable, host: HostSpec) -> tuple[Floats, Floats]:

@@ -14,7 +14,7 @@ from torch_pim.pim_emulator.timing.dram import (
 )
 from torch_pim.pim_emulator.timing.nest_time import Floats, NestTime, nest_times
 from torch_pim.pim_emulator.timing.table import NestTable
-from torch_pim.pim_emulator.timing.traffic import tuned_traffic
+from torch_pim.pim_emulator.timing.traffic import PACKED_SEQUENTIAL, tuned_traffic
 from torch_pim.pim_emulator.timing.vectors import lane_factor, loads_of_tuned_code
 
 INTERLEAVED_CHAINS = 4.0
@@ -23,8 +23,8 @@ INTERLEAVED_CHAINS = 4.0
 LOOP_INSTRUCTIONS = 0.5
 """Loop overhead per innermost iteration: two instructions, unrolled four times."""
 
-PACKED_ROW_HITS = 0.675
-"""Row hits of packed tiles: three of the four lines of a 256-byte row, nine times of ten. Assumed."""
+PACKED_ROW_HITS = 0.75 * PACKED_SEQUENTIAL
+"""Row hits of blocked code: three of the four lines of a 256-byte row, as far as it walks along tiles."""
 
 BISECTIONS = 48
 

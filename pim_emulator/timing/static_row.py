@@ -58,7 +58,10 @@ class StaticRow:
     """Address arithmetic that cannot be reduced to increments: of addresses that are not linear or loaded."""
     branches: float
     vector_share: float
-    """Share of the work that can run on SIMD lanes, loops interchanged if need be."""
+    """Share of the work that runs on SIMD lanes, loops interchanged or operands packed if need be."""
+    shuffled_share: float
+    """Share of the work that runs on lanes after register transposes: accesses are contiguous, but along different
+    loops."""
     wide_share: float
     """Share of the work on 8-byte types, of which half as many fit a vector."""
     strided_share: float
@@ -94,6 +97,8 @@ def static_row(nest: LoopNest) -> StaticRow:
         if _in_register(nest, access):
             count /= max(1, trip(nest, access.loop))
         counts[f"{access.kind}s"] += count
+    contracted = 2.0 * macs / max(1.0, 2.0 * macs + counts["loads"])
+    vector_share = max(facts.vectorisation.interchanged, contracted)
     return StaticRow(
         iterations=float(nest.parallel_trip if nest.partitionable else 1),
         loop_iterations=max(0.0, facts.iterations - macs),
@@ -108,7 +113,8 @@ def static_row(nest: LoopNest) -> StaticRow:
         integer_divides=counts["integer_divides"],
         addresses=counts["addresses"] * irregular / max(1.0, facts.accesses),
         branches=counts["branches"],
-        vector_share=facts.vectorisation.interchanged,
+        vector_share=vector_share,
+        shuffled_share=max(0.0, min(1.0, contiguous_share(nest)) - vector_share),
         wide_share=wide / total if total else 0.0,
         strided_share=facts.stride_shares["strided"],
         stored_lines=facts.footprint.stored_lines,
@@ -125,6 +131,24 @@ def static_row(nest: LoopNest) -> StaticRow:
             for c in found
         ),
     )
+
+
+def contiguous_share(nest: LoopNest) -> float:
+    """Share of executed accesses in loop bodies where each access is contiguous along some loop, or never moves."""
+    bodies: dict[int, list[Access]] = defaultdict(list)
+    for access in nest.accesses:
+        bodies[access.loop].append(access)
+    total = share = 0.0
+    for accesses in bodies.values():
+        weight = sum(access_count(nest, access) for access in accesses)
+        total += weight
+        share += weight * all(_contiguous(nest, access) for access in accesses)
+    return share / total if total else 0.0
+
+
+def _contiguous(nest: LoopNest, access: Access) -> bool:
+    classes = {stride_class(access, loop) for loop in nest.enclosing(access.loop)}
+    return access.probability == 1.0 and ("unit" in classes or classes == {"invariant"})
 
 
 @lru_cache(maxsize=65536)

@@ -58,6 +58,7 @@ class NestTable:
     addresses: Floats
     branches: Floats
     vector_share: Floats
+    shuffled_share: Floats
     wide_share: Floats
     strided_share: Floats
     macs: Floats

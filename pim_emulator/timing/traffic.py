@@ -15,6 +15,9 @@ from torch_pim.pim_emulator.timing.table import NestTable
 CLEARLY_STRIDED = 0.1
 """Share of strided accesses from which a nest counts as a layout walk altogether; below it counts in proportion."""
 
+PACKED_SEQUENTIAL = 0.9
+"""Share of the misses of blocked code that follow their neighbour: it walks along packed tiles. Assumed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Traffic:

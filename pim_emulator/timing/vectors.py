@@ -14,11 +14,15 @@ REGISTER_ROWS, REGISTER_COLUMNS = 4, 2
 def lane_factor(table: NestTable, lanes_f32: int) -> Floats:
     """Vector instructions per scalar instruction: 1 without lanes, 1 / lanes for code that vectorises completely.
 
-    Half precision is computed in f32, so it gets no more lanes; 8-byte types fill a vector with half as many.
+    Half precision is computed in f32, so it gets no more lanes; 8-byte types fill a vector with half as many. Register
+    transposes take as many instructions again as the work that they serve.
     """
-    wide = table.wide_share
-    vector = (1.0 - wide) / lanes_f32 + wide / max(1.0, lanes_f32 / 2.0)
-    return (1.0 - table.vector_share) + table.vector_share * vector
+    halved = 1.0 / max(1.0, lanes_f32 / 2.0)
+    vector = (1.0 - table.wide_share) / lanes_f32 + table.wide_share * halved
+    shuffled = np.minimum(1.0, 2.0 * vector)
+    scalar = 1.0 - table.vector_share - table.shuffled_share
+    result: Floats = scalar + table.vector_share * vector + table.shuffled_share * shuffled
+    return result
 
 
 def loads_of_tuned_code(table: NestTable) -> Floats:
