@@ -90,8 +90,12 @@ class LinalgFunction:
         return tuple(plan_of(placed) for placed in self._compiled.placed)
 
     def _convert(self, position: int, argument: Any) -> torch.Tensor | int | float:
+        if isinstance(argument, np.generic):
+            argument = argument.item()
         if isinstance(argument, np.ndarray):
-            return torch.from_numpy(np.ascontiguousarray(argument))
+            # Tensors have no negative strides, and a read-only array would make PyTorch warn.
+            usable = argument.flags.writeable and all(stride >= 0 for stride in argument.strides)
+            return torch.from_numpy(argument if usable else argument.copy())
         if isinstance(argument, torch.Tensor | int | float):
             return argument
         raise ShapeError(

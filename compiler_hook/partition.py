@@ -11,6 +11,7 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.split_module import split_module
 
+from torch_pim.compiler_hook.codegen.kernel_library import KernelLibrary
 from torch_pim.compiler_hook.errors import TorchPimError
 from torch_pim.compiler_hook.frontend.graph_import import operator_name
 from torch_pim.compiler_hook.lowered import lower_graph
@@ -100,7 +101,7 @@ def _reason(node: Node) -> str | None:
     key = (operator_name(node), *(_signature(a) for a in (*node.args, *node.kwargs.items())))
     if key not in _known:
         try:
-            lower_graph(_alone(node))
+            KernelLibrary.compile(lower_graph(_alone(node)).program.functions)
             _known[key] = None
         except TorchPimError as error:
             # MLIR appends the printed operation, which says nothing more to a reader.

@@ -8,11 +8,11 @@ from torch_mlir import ir
 
 from torch_pim.compiler_hook.errors import FrontendError
 from torch_pim.compiler_hook.frontend.graph_import import new_context
-from torch_pim.compiler_hook.lowering.passes import collected_errors, first_line
+from torch_pim.compiler_hook.lowering.passes import collected_errors, first_line, run_passes
 
 
 def parse_linalg(source: str | Path | ir.Module) -> ir.Module:
-    """A private copy of a module given as text, as a path of a `.mlir` file, or as an object.
+    """A private copy of a module given as text, as a path of a `.mlir` file, or as an object; calls are inlined.
 
     Raises FrontendError with the position of the first syntax error.
     """
@@ -27,6 +27,8 @@ def parse_linalg(source: str | Path | ir.Module) -> ir.Module:
     context = new_context()
     with context, collected_errors(context) as errors:
         try:
-            return ir.Module.parse(text)
+            module = ir.Module.parse(text)
         except ir.MLIRError as error:
             raise FrontendError(f"{origin}: not valid MLIR: {first_line(errors, error)}") from error
+    run_passes(module, "inline,symbol-dce", "inlining")
+    return module

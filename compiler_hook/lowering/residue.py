@@ -138,6 +138,8 @@ def _is_inside(user: ir.Operation, run: list[ir.Operation]) -> bool:
 
 def _spill(value: ir.Value, op: ir.Operation, uses: list[ir.OpOperand], run: list[ir.Operation]) -> None:
     """Stores the scalar to a one-element buffer inside the run and loads it again before each outside user."""
+    if isinstance(value.type, ir.MemRefType):
+        raise LoweringError(f"{op.name} at function level has a tensor as its result, which is not supported")
     with ir.InsertionPoint(run[0]), op.location:
         memref = ir.MemRefType.get([], value.type)
         segments = ir.DenseI32ArrayAttr.get([0, 0])

@@ -37,11 +37,14 @@ def _module_block(op: ir.Operation) -> ir.Block:
 
 
 def _bytes(value: ir.Attribute, element_type: str, shape: tuple[int, ...]) -> bytes:
-    if element_type == "bf16":
-        return _bfloat16(value, shape)
-    if element_type not in _STORAGE:
+    if element_type != "bf16" and element_type not in _STORAGE:
         raise LoweringError(f"constant tensors of element type {element_type} are not supported")
-    elements = ir.DenseElementsAttr(value)
+    try:
+        elements = ir.DenseElementsAttr(value)
+    except ValueError:
+        raise LoweringError(f"constant tensor {value}: write its elements, or pass the tensor as an argument") from None
+    if element_type == "bf16":
+        return _bfloat16(elements, shape)
     if element_type == "f16" and not elements.is_splat:
         return np.asarray(elements, dtype=np.float16).tobytes()
     if elements.is_splat:
@@ -50,8 +53,7 @@ def _bytes(value: ir.Attribute, element_type: str, shape: tuple[int, ...]) -> by
     return np.ascontiguousarray(np.array(elements), dtype=_STORAGE[element_type]).tobytes()
 
 
-def _bfloat16(value: ir.Attribute, shape: tuple[int, ...]) -> bytes:
-    elements = ir.DenseElementsAttr(value)
+def _bfloat16(elements: ir.DenseElementsAttr, shape: tuple[int, ...]) -> bytes:
     if not elements.is_splat:
         raise LoweringError("non-uniform bf16 constant tensors are not supported: pass the tensor as an argument")
     as_float = np.full(shape, elements.get_splat_value().value, dtype=np.float32)

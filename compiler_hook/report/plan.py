@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from torch_pim.compiler_hook.compiled_graph import PlacedProgram
 from torch_pim.compiler_hook.outline.specialised_program import BoundArgument, BufferView, SpecialisedProgram
@@ -92,7 +93,7 @@ def plan_of(placed: PlacedProgram) -> Plan:
 def switches(sides: Sequence[Side]) -> int:
     """Changes of side along the plan; it starts and ends on the host."""
     path: list[Side] = ["host", *sides, "host"]
-    return sum(a != b for a, b in zip(path, path[1:], strict=False))
+    return sum(a != b for a, b in pairwise(path))
 
 
 def contraction_flops(program: SpecialisedProgram) -> float:

@@ -22,7 +22,8 @@ def render_plan(plan: Plan, limit: int | None = 40) -> str:
         f"  {plan.calls} nest calls ({compute} compute, {plan.copies} copies, {plan.fills} fills), "
         f"{plan.unique_nests} unique nests, {plan.not_partitionable} not partitionable",
         f"  on PIM: {plan.on_pim} calls, {plan.switches} switches between the sides",
-        f"  contractions: {plan.contraction_flops / 1e9:.3f} GFLOP; weights read: {plan.weight_bytes_read / 1e6:.1f} MB",
+        f"  contractions: {plan.contraction_flops / 1e9:.3f} GFLOP, "
+        f"weights read: {plan.weight_bytes_read / 1e6:.1f} MB",
         "",
     ]
     groups: dict[tuple[str, str, str], list[int]] = {}
