@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
 from torch_pim.experiments.label.unique_nests import Exclusion
+from torch_pim.experiments.whole_file import whole_file
 
 
 def exclusions_path(labels: Path) -> Path:
@@ -21,15 +20,8 @@ def exclusions_path(labels: Path) -> Path:
 def write_exclusions(exclusions: Iterable[Exclusion], path: Path) -> None:
     """Writes the file whole, in the given order."""
     lines = [json.dumps(asdict(exclusion), sort_keys=True) + "\n" for exclusion in exclusions]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, work = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.writelines(lines)
-        os.replace(work, path)
-    except BaseException:
-        Path(work).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as work:
+        work.write_text("".join(lines), encoding="utf-8")
 
 
 def count_causes(exclusions: Iterable[Exclusion]) -> dict[str, int]:

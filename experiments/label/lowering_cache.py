@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass
 from importlib import resources
 from importlib.metadata import version
@@ -17,6 +15,7 @@ from torch_pim.compiler_hook.outline.nest_function import ConcreteNest
 from torch_pim.experiments.corpus.corpora import Entry
 from torch_pim.experiments.label.records import RecordError, decode, encode
 from torch_pim.experiments.label.unique_nests import lower_entry
+from torch_pim.experiments.whole_file import whole_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +31,8 @@ class LoweringCache:
             return _read(path)
         except (FileNotFoundError, ValueError):
             nests = lower_entry(entry)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        descriptor, work = tempfile.mkstemp(prefix=".writing-", dir=self.folder)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump([encode(nest) for nest in nests], file)
-            os.replace(work, path)
-        except BaseException:
-            Path(work).unlink(missing_ok=True)
-            raise
+        with whole_file(path) as work:
+            work.write_text(json.dumps([encode(nest) for nest in nests]), encoding="utf-8")
         return nests
 
 

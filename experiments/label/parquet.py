@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from torch_pim.compiler_hook.errors import TorchPimError
 from torch_pim.experiments.label.label_set import LabelHeader, LabelledNest, LabelSet
 from torch_pim.experiments.label.records import RecordError, decode, encode
 from torch_pim.experiments.label.rows import FeatureRows, RowSource
+from torch_pim.experiments.whole_file import whole_file
 from torch_pim.features.machines import DeviceSpec, HostSpec
 from torch_pim.features.nest import LoopNest
 from torch_pim.features.profile import HostProfile
@@ -57,17 +57,9 @@ def write_labels(labels: LabelSet, path: str | os.PathLike[str]) -> Path:
             ),
         }
     )
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, work = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
-    os.close(handle)
-    try:
+    with whole_file(path) as work:
         pq.write_table(table, work, compression="zstd", row_group_size=max(1, table.num_rows))
-        os.replace(work, target)
-    except BaseException:
-        os.unlink(work)
-        raise
-    return target
+    return Path(path)
 
 
 def _key_columns(labels: LabelSet, pa: Any) -> dict[str, Any]:
