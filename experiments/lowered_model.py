@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -103,7 +101,9 @@ def _lower_named(reference: str, given: Mapping[str, OptionValue]) -> LoweredMod
             )
     model = resolved.program if resolved.program is not None else resolved.module
     assert model is not None
-    with _quiet_export():
+    with warnings.catch_warnings():
+        # torch.export copies its own tree specifications in a way that it deprecates.
+        warnings.filterwarnings("ignore", r"`isinstance\(treespec, LeafSpec\)`", FutureWarning)
         lowered = lower_model(model, resolved.arguments)
     return LoweredModel(resolved.name, in_force, lowered)
 
@@ -120,23 +120,6 @@ def _lower_file(path: Path, given: Mapping[str, OptionValue]) -> LoweredModel:
     if chosen not in functions:
         raise OptionError(f"{str(path)!r} has no public function {chosen!r}.{did_you_mean(chosen, functions)}")
     return LoweredModel(path.stem, {FUNCTION_OPTION: chosen}, functions[chosen])
-
-
-@contextmanager
-def _quiet_export() -> Iterator[None]:
-    """torch.export makes millions of objects that stay, so collecting garbage only costs time: a fifth of the whole.
-
-    It also warns about its own use of a deprecated class.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", r"`isinstance\(treespec, LeafSpec\)`", FutureWarning)
-            yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _shape(parameter: Parameter) -> str:

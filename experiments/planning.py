@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from torch_pim.compiler_hook.compiled_graph import CompiledGraph, PlacedProgram
-from torch_pim.compiler_hook.errors import OptionError
 from torch_pim.compiler_hook.options import CompileOptions
 from torch_pim.compiler_hook.report.plan import Plan, plan_of
 from torch_pim.compiler_hook.report.render import plan_json
 from torch_pim.compiler_hook.target import Target, resolve
-from torch_pim.experiments.comparison.profile_settings import unusable_profiles
 from torch_pim.experiments.lowered_model import LoweredModel
+from torch_pim.experiments.profile_file import usable_profiles
 from torch_pim.experiments.provenance import bundle_json, machine_json, versions
-from torch_pim.features.profile_io import read_profiles
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,7 @@ def plan_model(options: CompileOptions, lower: Callable[[], LoweredModel]) -> Pl
     """
     target = resolve(options)
     model = lower()
-    placed = CompiledGraph(model.lowered, target).place()
-    planned = PlannedModel(model, target, placed)
-    if options.profile is not None and planned.profiled_nests == 0:
-        raise OptionError(unusable_profiles(options.profile, read_profiles(options.profile), target.host))
-    return planned
+    if options.profile is not None:
+        hashes = (nest.function.code_hash for nest in model.lowered.concrete_nests())
+        usable_profiles(options.profile, hashes, target.host)
+    return PlannedModel(model, target, CompiledGraph(model.lowered, target).place())

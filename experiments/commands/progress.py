@@ -22,4 +22,4 @@ class Steps:
     def measuring(self, done: int, total: int) -> None:
         """For the emulator: said only while there is something left to measure."""
         if done < total:
-            self(f"emulating nests: {done} of {total} known")
+            self(f"emulating {total - done} of {total} nests, the others are known")

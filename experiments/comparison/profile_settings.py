@@ -8,9 +8,9 @@ from pathlib import Path
 
 from torch_pim.compiler_hook.errors import OptionError
 from torch_pim.compiler_hook.outline.nest_function import ConcreteNest
+from torch_pim.experiments.profile_file import usable_profiles
 from torch_pim.features.machines import HostSpec
 from torch_pim.features.profile import HostProfile
-from torch_pim.features.profile_io import read_profiles
 from torch_pim.pim_emulator.profiler import SimulatedProfiler
 from torch_pim.pim_emulator.timing_model import EmulatorTimingModel
 
@@ -37,19 +37,4 @@ class ProfileSetting:
             return {profile.code_hash: profile for profile in found}
         if not Path(self.source).is_file():
             raise OptionError(f"profile {self.source!r}: expected {SIMULATED}, {NONE}, or a file of torch-pim profile")
-        read = read_profiles(self.source)
-        known = {nest.function.code_hash for nest in nests}
-        found = tuple(p for p in read if p.host_id == host.identity and p.code_hash in known)
-        if not found:
-            raise OptionError(unusable_profiles(self.source, read, host))
-        return {profile.code_hash: profile for profile in found}
-
-
-def unusable_profiles(source: str | Path, profiles: Sequence[HostProfile], host: HostSpec) -> str:
-    """The message for a file of profiles of which none fits a model on a host."""
-    hosts = sorted({profile.host_id for profile in profiles})
-    if host.identity in hosts:
-        reason = "none of them is of a nest of this model; make them with torch-pim profile"
-    else:
-        reason = f"they are of {', '.join(hosts) or 'no host'}, not of {host.identity}"
-    return f"no profile in {source} can be used: {reason}"
+        return usable_profiles(Path(self.source), (nest.function.code_hash for nest in nests), host)

@@ -28,7 +28,7 @@ def render_comparison(comparison: Comparison) -> str:
 
 
 def _pair_lines(pair: PairComparison, emulator_version: str) -> Iterable[str]:
-    unit, divisor = time_unit(max(result.plan.total_ns for result in pair.policies.values()))
+    unit, divisor = time_unit(min(result.plan.total_ns for result in pair.policies.values()))
     profile = pair.profile if pair.profile == "none" else f"{pair.profile} ({pair.profiled_nests} nests)"
     yield f"host {pair.host.name}, device {pair.device.name}, profile {profile}"
     yield f"  flush {pair.flush}, emulator {emulator_version}; speedup is over all on {pair.host.name}"
@@ -61,5 +61,6 @@ def time_unit(time_ns: float) -> tuple[str, float]:
 
 
 def number(value: float) -> str:
-    """At least three significant digits, without exponent."""
-    return f"{value:.0f}" if value >= 1000 else f"{value:.3f}"
+    """Four digits or more, at most three of them after the point."""
+    decimals = 3 if value < 10 else 2 if value < 100 else 1 if value < 1000 else 0
+    return f"{value:.{decimals}f}"
