@@ -94,7 +94,7 @@ examples:
             steps(f"lowering {arguments.model}")
             model = lower_reference(arguments.model, model_options(arguments))
             timing = EmulatorTimingModel(
-                seed=arguments.seed, cache_dir=cache_folder("measurements"), progress=steps.measuring
+                seed=arguments.seed, cache_dir=cache_folder("labels") / "measurements", progress=steps.measuring
             )
             comparison = compare(model, settings, timing, steps)
         if arguments.json:

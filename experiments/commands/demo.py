@@ -60,7 +60,7 @@ def _demo(show: bool) -> dict[str, Any]:
             print(text, end="\n\n", flush=True)
 
     meter, steps, options = UsageMeter(), Steps(), CompileOptions()
-    timing = EmulatorTimingModel(cache_dir=cache_folder("measurements"), progress=steps.measuring)
+    timing = EmulatorTimingModel(cache_dir=cache_folder("labels") / "measurements", progress=steps.measuring)
     # The heading says what these notes would: whether there is a learned model, and who decides without one.
     with collected_notes():
         settings = demo_settings(POLICIES, options)

@@ -90,7 +90,7 @@ def _profile(arguments: argparse.Namespace) -> dict[str, Any]:
         if arguments.origin == "wall":
             profiler = wall_profiler(arguments.warm, arguments.seed)
         else:
-            timing = EmulatorTimingModel(seed=arguments.seed, cache_dir=cache_folder("measurements"))
+            timing = EmulatorTimingModel(seed=arguments.seed, cache_dir=cache_folder("labels") / "measurements")
             profiler = simulated_profiler(host, timing, arguments.seed)
         profiles = profile_nests(nests, profiler, lambda done, total: steps(f"profiled {done} of {total} nests"))
         write_profiles(arguments.output, profiles)
