@@ -10,7 +10,7 @@ import torch
 
 from torch_pim.compiler_hook.codegen.kernel_library import KernelLibrary
 from torch_pim.compiler_hook.errors import ShapeError
-from torch_pim.compiler_hook.lowered import LoweredProgram
+from torch_pim.compiler_hook.lowered import LoweredProgram, remember
 from torch_pim.compiler_hook.outline.layout import contiguous
 from torch_pim.compiler_hook.outline.memref_types import TORCH_TYPES
 from torch_pim.compiler_hook.outline.nest_function import MemRefParameter
@@ -66,12 +66,13 @@ class CompiledGraph:
             target = self.target
             problem = self.lowered.problem(target.host, target.device_spec, target.profiles, key)
             placement = _within_device(target, specialised, target.policy.place(problem))
-            found = self._placed[key] = PlacedProgram(specialised, problem, placement, self.lowered.weights)
+            found = PlacedProgram(specialised, problem, placement, self.lowered.weights)
+            remember(self._placed, key, found)
         return found
 
     @property
     def placed(self) -> tuple[PlacedProgram, ...]:
-        """Every shape placed so far, in order of first call."""
+        """Every shape placed so far (of many, the latest), in order of first call."""
         return tuple(self._placed.values())
 
     def __call__(self, arguments: Sequence[torch.Tensor | int | float]) -> list[torch.Tensor | int | float]:
@@ -92,7 +93,7 @@ class CompiledGraph:
                 executor = Executor(
                     placed.specialised, self._library, placed.placement.sides(), self.target.device, self.target.pool
                 )
-                self._executors[key] = executor
+                remember(self._executors, key, executor)
         return executor
 
     def _dense(self, position: int, argument: torch.Tensor | int | float) -> torch.Tensor | int | float:

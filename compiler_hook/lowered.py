@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch.export import ExportedProgram
@@ -25,6 +25,10 @@ from torch_pim.compiler_hook.placement.problem import placement_problem
 from torch_pim.features.machines import DeviceSpec, HostSpec
 from torch_pim.features.placement import PlacementProblem
 from torch_pim.features.profile import HostProfile
+
+
+T = TypeVar("T")
+REMEMBERED_SHAPES = 256
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class LoweredProgram:
         key = tuple(arguments) if arguments is not None else self.static_arguments()
         found = self._specialised.get(key)
         if found is None:
-            found = self._specialised[key] = specialise(self.program, key)
+            found = remember(self._specialised, key, specialise(self.program, key))
         return found
 
     def concrete_nests(self, arguments: Sequence[ArgumentLayout] | None = None) -> tuple[ConcreteNest, ...]:
@@ -104,3 +108,11 @@ def lower_model(
 def _is_public(function: ir.OpView) -> bool:
     attributes = function.operation.attributes
     return "sym_visibility" not in attributes or ir.StringAttr(attributes["sym_visibility"]).value == "public"
+
+
+def remember(known: dict[tuple[ArgumentLayout, ...], T], key: tuple[ArgumentLayout, ...], value: T) -> T:
+    """Stores the value; shapes and numbers may vary without end, so the oldest goes when there are too many."""
+    known[key] = value
+    if len(known) > REMEMBERED_SHAPES:
+        known.pop(next(iter(known)), None)
+    return value
