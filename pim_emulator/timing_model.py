@@ -48,7 +48,7 @@ class EmulatorTimingModel:
         store = MeasurementStore(cache_dir) if cache_dir is not None else None
         self._library = MeasurementLibrary(trace_budget, seed, store)
         self._progress = progress
-        self._tables: OrderedDict[tuple[tuple[str, str], ...], NestTable] = OrderedDict()
+        self._tables: OrderedDict[tuple[int, ...], tuple[tuple[ConcreteNest, ...], NestTable]] = OrderedDict()
 
     def measurements(self, nests: Sequence[ConcreteNest]) -> tuple[NestMeasurement, ...]:
         """What each nest does to memory, measured once per unique nest; raises CodegenError."""
@@ -67,12 +67,12 @@ class EmulatorTimingModel:
         return host_events(self._table(nests), host)
 
     def _table(self, nests: Sequence[ConcreteNest]) -> NestTable:
-        key = tuple(nest.key for nest in nests)
-        table = self._tables.get(key)
-        if table is None:
+        # By identity: hashing the records would take longer than the times. The nests are kept, so no id is reused.
+        key = tuple(id(nest) for nest in nests)
+        if key not in self._tables:
             table = nest_table([nest.loop_nest for nest in nests], self.measurements(nests))
-            self._tables[key] = table
+            self._tables[key] = (tuple(nests), table)
             while len(self._tables) > _TABLES:
                 self._tables.popitem(last=False)
         self._tables.move_to_end(key)
-        return table
+        return self._tables[key][1]

@@ -151,7 +151,6 @@ def _contiguous(nest: LoopNest, access: Access) -> bool:
     return access.probability == 1.0 and ("unit" in classes or classes == {"invariant"})
 
 
-@lru_cache(maxsize=65536)
 def core_lines(nest: LoopNest, cores: int) -> float:
     """Distinct lines that one core touches when the parallel range is split into `cores` blocks."""
     if cores == 1 or not nest.partitionable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,8 @@ class NestTable:
     macs: Floats
     """Multiply-adds of all contractions."""
     contractions: ContractionColumns
+    core_columns: dict[int, Floats] = field(default_factory=dict, compare=False)
+    """Remembered lines per core, by number of cores."""
 
     def of_contractions(self, values: Floats) -> Floats:
         """Sums one value per contraction into one per nest."""
@@ -73,8 +75,10 @@ class NestTable:
         """Distinct lines that one of `cores` cores touches."""
         lower = max(count for count in CORE_COUNTS if count <= max(1, cores))
         columns = [count for count in CORE_COUNTS if lower <= count <= 2 * lower]
-        values = np.array([[core_lines(nest, count) for count in columns] for nest in self.nests], dtype=np.float64)
-        return at_size(values.reshape(len(self.nests), len(columns)), columns, cores)
+        for count in columns:
+            if count not in self.core_columns:
+                self.core_columns[count] = np.array([core_lines(n, count) for n in self.nests], dtype=np.float64)
+        return at_size(np.stack([self.core_columns[count] for count in columns], axis=1), columns, cores)
 
 
 def nest_table(nests: Sequence[LoopNest], measurements: Sequence[NestMeasurement]) -> NestTable:
