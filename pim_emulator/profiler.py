@@ -47,13 +47,13 @@ class SimulatedProfiler:
         events = self._timing.host_events(nests, self._host)
         measurements = self._timing.measurements(nests)
         profiles = []
-        for index, (nest, time, measurement) in enumerate(zip(nests, times, measurements, strict=True)):
-            noise = self._factors(nest)
+        for index, (time, measurement) in enumerate(zip(times, measurements, strict=True)):
+            noise = self._factors(measurement)
             wall_time_ns = time.total_ns * noise["wall_time_ns"]
             instructions = float(events.instructions[index]) * noise["instructions"]
             profiles.append(
                 HostProfile(
-                    code_hash=nest.function.code_hash,
+                    code_hash=measurement.code_hash,
                     host_id=self._host.identity,
                     origin="simulated",
                     wall_time_ns=wall_time_ns,
@@ -71,8 +71,8 @@ class SimulatedProfiler:
             )
         return tuple(profiles)
 
-    def _factors(self, nest: ConcreteNest) -> Mapping[str, float]:
-        key = "\n".join([str(self._seed), self._host.identity, *nest.key])
+    def _factors(self, nest: NestMeasurement) -> Mapping[str, float]:
+        key = "\n".join([str(self._seed), self._host.identity, nest.code_hash, nest.feature_hash])
         draws = np.random.default_rng(list(hashlib.sha256(key.encode()).digest())).standard_normal(len(MEASURED))
         return {name: math.exp(self._noise * float(draw)) for name, draw in zip(MEASURED, draws, strict=True)}
 

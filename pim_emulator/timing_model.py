@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from torch_pim.compiler_hook.outline.nest_function import ConcreteNest
 from torch_pim.features.machines import DeviceSpec, HostSpec
@@ -20,9 +21,19 @@ from torch_pim.pim_emulator.version import EMULATOR_VERSION
 DEFAULT_TRACE_BUDGET = 1_000_000
 """Accesses per nest. Nests with no more are traced completely."""
 
-_TABLES = 8
+REMEMBERED_SEQUENCES = 8
+"""Sequences of nests whose tables a model keeps, so that another machine costs next to nothing."""
 
 __all__ = ["DEFAULT_TRACE_BUDGET", "EMULATOR_VERSION", "EmulatorTimingModel"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A sequence of nests with all that times need."""
+
+    nests: tuple[ConcreteNest, ...]
+    measurements: tuple[NestMeasurement, ...]
+    table: NestTable
 
 
 class EmulatorTimingModel:
@@ -48,31 +59,32 @@ class EmulatorTimingModel:
         store = MeasurementStore(cache_dir) if cache_dir is not None else None
         self._library = MeasurementLibrary(trace_budget, seed, store)
         self._progress = progress
-        self._tables: OrderedDict[tuple[int, ...], tuple[tuple[ConcreteNest, ...], NestTable]] = OrderedDict()
+        self._measured: OrderedDict[tuple[int, ...], _Measured] = OrderedDict()
 
     def measurements(self, nests: Sequence[ConcreteNest]) -> tuple[NestMeasurement, ...]:
         """What each nest does to memory, measured once per unique nest; raises CodegenError."""
-        return self._library.measurements(nests, self._progress)
+        return self._of(nests).measurements if nests else ()
 
     def host_times(self, nests: Sequence[ConcreteNest], host: HostSpec) -> tuple[NestTime, ...]:
         """Times of tuned host code, one per nest; raises CodegenError for a nest that cannot be traced."""
-        return host_times(self._table(nests), host) if nests else ()
+        return host_times(self._of(nests).table, host) if nests else ()
 
     def device_times(self, nests: Sequence[ConcreteNest], device: DeviceSpec) -> tuple[NestTime, ...]:
         """Times of tuned PIM code, one per nest, also for nests that the device does not support."""
-        return device_times(self._table(nests), device) if nests else ()
+        return device_times(self._of(nests).table, device) if nests else ()
 
     def host_events(self, nests: Sequence[ConcreteNest], host: HostSpec) -> HostEvents:
         """What the host's counters would show, one entry per nest; `nests` must not be empty."""
-        return host_events(self._table(nests), host)
+        return host_events(self._of(nests).table, host)
 
-    def _table(self, nests: Sequence[ConcreteNest]) -> NestTable:
-        # By identity: hashing the records would take longer than the times. The nests are kept, so no id is reused.
+    def _of(self, nests: Sequence[ConcreteNest]) -> _Measured:
+        # By identity: hashing the records takes longer than the times. The nests are kept, so no id is used again.
         key = tuple(id(nest) for nest in nests)
-        if key not in self._tables:
-            table = nest_table([nest.loop_nest for nest in nests], self.measurements(nests))
-            self._tables[key] = (tuple(nests), table)
-            while len(self._tables) > _TABLES:
-                self._tables.popitem(last=False)
-        self._tables.move_to_end(key)
-        return self._tables[key][1]
+        if key not in self._measured:
+            measurements = self._library.measurements(nests, self._progress)
+            table = nest_table([nest.loop_nest for nest in nests], measurements)
+            self._measured[key] = _Measured(tuple(nests), measurements, table)
+            while len(self._measured) > REMEMBERED_SEQUENCES:
+                self._measured.popitem(last=False)
+        self._measured.move_to_end(key)
+        return self._measured[key]

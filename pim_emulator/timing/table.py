@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ class NestTable:
     macs: Floats
     """Multiply-adds of all contractions."""
     contractions: ContractionColumns
-    core_columns: dict[int, Floats] = field(default_factory=dict, compare=False)
+    core_columns: dict[int, Floats]
     """Remembered lines per core, by number of cores."""
 
     def of_contractions(self, values: Floats) -> Floats:
@@ -111,5 +111,6 @@ def nest_table(nests: Sequence[LoopNest], measurements: Sequence[NestMeasurement
         footprint_imbalance=measured("footprint_imbalance"),
         macs=np.array([sum(c.macs for c in row.contractions) for row in rows], dtype=np.float64),
         contractions=columns,
+        core_columns={},
         **{name: static(name) for name in names},
     )
