@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from torch_pim.experiments.train.settings import TrainingError
+
 Fold = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Row numbers for training and for testing."""
 
@@ -12,13 +14,13 @@ Fold = tuple[NDArray[np.int64], NDArray[np.int64]]
 def grouped_folds(labels: NDArray[np.bool_], groups: NDArray[np.str_], count: int, seed: int) -> tuple[Fold, ...]:
     """Folds with about equal shares of both labels; a group is wholly in training or wholly in testing.
 
-    Raises ValueError for fewer groups than folds.
+    Raises TrainingError for fewer groups than folds.
     """
     from sklearn.model_selection import StratifiedGroupKFold
 
     distinct = len(np.unique(groups))
     if distinct < count:
-        raise ValueError(f"{distinct} groups for {count} folds: expected at least one group per fold")
+        raise TrainingError(f"{distinct} groups for {count} folds: expected at least one group per fold")
     splitter = StratifiedGroupKFold(n_splits=count, shuffle=True, random_state=seed)
     split = splitter.split(np.zeros((len(labels), 1)), labels.astype(np.int64), groups)
     return tuple((np.asarray(train, np.int64), np.asarray(test, np.int64)) for train, test in split)

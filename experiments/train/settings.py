@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torch_pim.compiler_hook.errors import TorchPimError
+from torch_pim.models.learned.manifest import SEMVER
 
 
 class TrainingError(TorchPimError, ValueError):
@@ -57,6 +58,8 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         """Raises TrainingError for values without meaning."""
+        if not SEMVER.fullmatch(self.version):
+            raise TrainingError(f"version is {self.version!r}: expected three numbers as in '1.0.0'")
         if self.folds < 2:
             raise TrainingError(f"folds is {self.folds}: expected at least 2")
         if not (0 <= self.masked_share and 0 <= self.wall_share and self.masked_share + self.wall_share <= 1):
