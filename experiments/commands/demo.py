@@ -47,6 +47,7 @@ def _demo(show: bool) -> dict[str, Any]:
     from torch_pim.experiments.commands.notes import collected_notes
     from torch_pim.experiments.commands.progress import Steps
     from torch_pim.experiments.comparison.output import comparison_json
+    from torch_pim.experiments.demo.cases import CASES
     from torch_pim.experiments.demo.execution import run_small_model
     from torch_pim.experiments.demo.render import render_case, render_execution, render_summary
     from torch_pim.experiments.demo.run import compared_cases, demo_settings
@@ -67,7 +68,7 @@ def _demo(show: bool) -> dict[str, Any]:
     bundle = bundle_json(None)
     say(_heading(options, timing.version, bundle))
     cases = []
-    for case in compared_cases(settings, timing, steps):
+    for case in compared_cases(CASES, settings, timing, steps):
         cases.append(case)
         say(render_case(case))
     say(render_summary(cases))

@@ -10,7 +10,7 @@ from torch_pim.experiments.comparison.compare import compare
 from torch_pim.experiments.comparison.profile_settings import NONE, ProfileSetting
 from torch_pim.experiments.comparison.records import Comparison
 from torch_pim.experiments.comparison.settings import CompareSettings
-from torch_pim.experiments.demo.cases import CASES, DemoCase
+from torch_pim.experiments.demo.cases import DemoCase
 from torch_pim.experiments.lowered_model import lower_reference
 from torch_pim.experiments.workloads.language_models import OptionalDependencyError
 from torch_pim.pim_emulator.timing_model import EmulatorTimingModel
@@ -33,10 +33,7 @@ def demo_settings(policies: tuple[str, ...], options: CompileOptions) -> Compare
 
 
 def compared_cases(
-    settings: CompareSettings,
-    timing: EmulatorTimingModel,
-    progress: Progress,
-    cases: Sequence[DemoCase] = CASES,
+    cases: Sequence[DemoCase], settings: CompareSettings, timing: EmulatorTimingModel, progress: Progress
 ) -> Iterator[ComparedCase]:
     """One after the other, as they are done. A case that needs a package that is not installed is left out."""
     for number, case in enumerate(cases, start=1):
