@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from torch_pim.features.machines import LINE_BYTES, HostSpec
-from torch_pim.pim_emulator.caches.geometry import CACHE_BYTES
 from torch_pim.pim_emulator.timing.nest_time import Floats, NestTime, nest_times
 from torch_pim.pim_emulator.timing.table import NestTable
-from torch_pim.pim_emulator.timing.traffic import PACKED_SEQUENTIAL, tuned_traffic
+from torch_pim.pim_emulator.timing.traffic import PACKED_SEQUENTIAL, check_cache, tuned_traffic
 from torch_pim.pim_emulator.timing.vectors import lane_factor, loads_of_tuned_code
 
 DIVIDE_CYCLES = 5.0
@@ -117,13 +115,7 @@ def _dram_bytes(levels: _Levels) -> Floats:
 
 def _levels(table: NestTable, host: HostSpec, cores: int) -> _Levels:
     for name in ("l1_bytes", "l2_bytes", "llc_bytes"):
-        size = getattr(host, name)
-        if not CACHE_BYTES[0] <= size <= CACHE_BYTES[-1]:
-            bound = CACHE_BYTES[0] if size < CACHE_BYTES[0] else CACHE_BYTES[-1]
-            warnings.warn(
-                f"host {host.name}: {name} = {size} is outside the simulated caches and counts as {bound}",
-                stacklevel=2,
-            )
+        check_cache(f"host {host.name}", name, getattr(host, name))
     l1 = tuned_traffic(table, host.l1_bytes, cores).fetched
     l2 = np.minimum(l1, tuned_traffic(table, host.l2_bytes, cores).fetched)
     shared = tuned_traffic(table, host.llc_bytes, 1)

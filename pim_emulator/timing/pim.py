@@ -14,7 +14,7 @@ from torch_pim.pim_emulator.timing.dram import (
 )
 from torch_pim.pim_emulator.timing.nest_time import Floats, NestTime, nest_times
 from torch_pim.pim_emulator.timing.table import NestTable
-from torch_pim.pim_emulator.timing.traffic import PACKED_SEQUENTIAL, tuned_traffic
+from torch_pim.pim_emulator.timing.traffic import PACKED_SEQUENTIAL, check_cache, tuned_traffic
 from torch_pim.pim_emulator.timing.vectors import lane_factor, loads_of_tuned_code
 
 INTERLEAVED_CHAINS = 4.0
@@ -38,6 +38,7 @@ def _times(table: NestTable, device: DeviceSpec) -> dict[str, Floats]:
     used = np.minimum(device.cores, np.maximum(1.0, table.iterations))
     # The slowest core has the largest block of iterations.
     working = np.maximum(1.0, table.iterations / np.ceil(np.maximum(1.0, table.iterations) / used))
+    check_cache(f"device {device.name}", "l1_bytes", device.l1_bytes)
     traffic = tuned_traffic(table, device.l1_bytes, device.cores)
     compute_cycles, load_cycles = _cycles(table, device)
     compute = compute_cycles / device.clock_ghz / working

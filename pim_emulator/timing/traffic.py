@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,10 @@ CLEARLY_STRIDED = 0.1
 
 PACKED_SEQUENTIAL = 0.9
 """Share of the misses of blocked code that follow their neighbour: it walks along packed tiles. Assumed."""
+
+
+class CacheSizeWarning(UserWarning):
+    """A machine has a cache that is smaller or larger than all simulated ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,17 @@ def tuned_traffic(table: NestTable, cache_bytes: float, cores: int) -> Traffic:
     once = np.minimum(written, table.stored_lines)
     blocked = walked + contracted
     return Traffic(fetched, np.minimum((1.0 - blocked) * written + blocked * once, fetched), blocked)
+
+
+def check_cache(machine: str, field: str, cache_bytes: int) -> None:
+    """Warns (CacheSizeWarning) about a cache beyond the ends of the simulated menu, which stand in for it."""
+    nearest = min(max(cache_bytes, CACHE_BYTES[0]), CACHE_BYTES[-1])
+    if nearest != cache_bytes:
+        warnings.warn(
+            f"{machine}: {field} = {cache_bytes} is outside the simulated caches and counts as {nearest} bytes",
+            CacheSizeWarning,
+            stacklevel=3,
+        )
 
 
 def contraction_share(table: NestTable) -> Floats:

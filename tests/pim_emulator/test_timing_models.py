@@ -15,6 +15,7 @@ from torch_pim.features.random_machines import random_machines
 from torch_pim.features.specs import device_presets, host_presets, load_device, load_host
 from torch_pim.pim_emulator.timing.dram import bank_interference, busiest_vault_ns, queueing_ns, row_latency_ns
 from torch_pim.pim_emulator.timing.nest_time import NestTime
+from torch_pim.pim_emulator.timing.traffic import CacheSizeWarning
 from torch_pim.pim_emulator.timing_model import EMULATOR_VERSION, EmulatorTimingModel
 
 Lowered = Callable[..., tuple[ConcreteNest, ...]]
@@ -268,9 +269,11 @@ def test_every_random_machine_gives_finite_times(model: EmulatorTimingModel, low
 def test_caches_outside_the_simulated_range_are_named(model: EmulatorTimingModel, lowered: Lowered) -> None:
     (nest,) = lowered("big_rows")
     large = replace(HOST, llc_bytes=256 << 20)
-    with pytest.warns(UserWarning, match=r"cpu-8c: llc_bytes = 268435456 .* counts as 67108864"):
+    with pytest.warns(CacheSizeWarning, match=r"host cpu-8c: llc_bytes = 268435456 .* counts as 67108864"):
         found = model.host_times([nest], large)[0]
     assert found == host_time(model, nest, llc_bytes=64 << 20)
+    with pytest.warns(CacheSizeWarning, match=r"device ndp-hmc-64: l1_bytes = 8192 .* counts as 16384"):
+        assert model.device_times([nest], replace(DEVICE, l1_bytes=8192))
 
 
 # --- the timing model -----------------------------------------------------------------------------------------------
