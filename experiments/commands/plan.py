@@ -22,9 +22,9 @@ class PlanCommand:
     name: str = "plan"
     help: str = "show what of a model would run on PIM, and why"
     description: str = f"""\
-Lowers a model to loop nests and places each of them on the host or on PIM, exactly as torch.compile would with these
-options. Nothing runs. Prints counts and one line per group of equal decisions; --json has every call with its reason,
-the machines with their assumed values, versions, and the fingerprint of the plan.
+Lowers a model to loop nests and places each of them on the host or on PIM, as torch.compile would with these options.
+Nothing runs. Prints counts and one line per group of equal decisions; --json has every call with its reason, the
+machines with their assumed values, versions, and the fingerprint of the plan.
 
 {MODEL_HELP}
 

@@ -63,6 +63,7 @@ examples:
 def _profile(arguments: argparse.Namespace) -> dict[str, Any]:
     from torch_pim.compiler_hook.cache_folder import cache_folder
     from torch_pim.compiler_hook.errors import OptionError
+    from torch_pim.compiler_hook.options import CompileOptions
     from torch_pim.compiler_hook.protocols import Profiler
     from torch_pim.experiments.commands.notes import collected_notes, print_notes
     from torch_pim.experiments.commands.progress import Steps
@@ -80,18 +81,19 @@ def _profile(arguments: argparse.Namespace) -> dict[str, Any]:
         raise OptionError("--host is for simulated profiles: wall time is measured on this machine")
     if arguments.origin == "simulated" and arguments.warm:
         raise OptionError("--warm is for wall time: simulated profiles are of cold runs")
+    options = CompileOptions(host=arguments.host or DEFAULTS.host, seed=arguments.seed)
     meter, steps = UsageMeter(), Steps()
     with collected_notes() as notes:
-        host = load_host(arguments.host or DEFAULTS.host)
+        host = load_host(options.host)
         steps(f"lowering {arguments.model}")
         model = lower_reference(arguments.model, model_options(arguments))
         nests = model.lowered.concrete_nests()
         profiler: Profiler
         if arguments.origin == "wall":
-            profiler = wall_profiler(arguments.warm, arguments.seed)
+            profiler = wall_profiler(arguments.warm, options.seed)
         else:
-            timing = EmulatorTimingModel(seed=arguments.seed, cache_dir=cache_folder("labels") / "measurements")
-            profiler = simulated_profiler(host, timing, arguments.seed)
+            timing = EmulatorTimingModel(seed=options.seed, cache_dir=cache_folder("labels") / "measurements")
+            profiler = simulated_profiler(host, timing, options.seed)
         profiles = profile_nests(nests, profiler, lambda done, total: steps(f"profiled {done} of {total} nests"))
         write_profiles(arguments.output, profiles)
     print_notes(notes)
@@ -104,7 +106,7 @@ def _profile(arguments: argparse.Namespace) -> dict[str, Any]:
         "host_id": ", ".join(sorted({profile.host_id for profile in profiles})),
         "profiles": len(profiles),
         "digest": digest(profiles),
-        "seed": arguments.seed,
+        "seed": options.seed,
         "versions": versions(),
         "notes": notes,
         "process": asdict(meter.usage()),

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from torch_pim.compiler_hook.compiled_graph import CompiledGraph
+from torch_pim.compiler_hook.registry import create_device
 from torch_pim.experiments.bounds import EmulatedNests, emulate, optimum_sides, oracle_sides
 from torch_pim.experiments.comparison.profile_settings import ProfileSetting
 from torch_pim.experiments.comparison.records import (
@@ -68,7 +69,7 @@ def _compare_pair(
     targets = {name: settings.target(policy, host, device, profiles) for name, policy in settings.policies.items()}
     placements = {name: CompiledGraph(model.lowered, target).place().placement for name, target in targets.items()}
     problem = model.lowered.problem(host, device, profiles)
-    emulated = emulate(problem, nests, timing, settings.target(settings.base.policy, host, device, {}).device)
+    emulated = emulate(problem, nests, timing, create_device(device))
     times = emulated.times
     sides = {name: placement.sides() for name, placement in placements.items()}
     sides[ORACLE] = oracle_sides(problem, times)

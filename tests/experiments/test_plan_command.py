@@ -11,7 +11,10 @@ import torch_pim
 from torch_pim.compiler_hook.cli.main import main
 from torch_pim.compiler_hook.errors import FrontendError, OptionError
 from torch_pim.compiler_hook.lowering.pipeline import LOWERING_VERSION
+from torch_pim.experiments.commands.model_argument import WORKLOAD_NAMES
+from torch_pim.experiments.commands.plan import COMMAND
 from torch_pim.experiments.lowered_model import describe_inputs, lower_reference
+from torch_pim.experiments.workloads import WORKLOADS
 from torch_pim.features.machines import assumed_fields
 from torch_pim.features.profile import HostProfile
 from torch_pim.features.profile_io import write_profiles
@@ -71,7 +74,7 @@ class TestText:
         assert len(everything.splitlines()) > len(some.splitlines())
 
     def test_a_missing_model_is_said_once_and_named(self, capsys, tmp_path):
-        code, out, err = plan(capsys, "add", "--set", "rows=64", "--bundle", str(tmp_path / "nowhere"))
+        code, _, err = plan(capsys, "add", "--set", "rows=64", "--bundle", str(tmp_path / "nowhere"))
         assert code == 0
         notes = [line for line in err.splitlines() if line.startswith("note: ")]
         assert len(notes) == 1
@@ -132,6 +135,10 @@ class TestJson:
 
 
 class TestModels:
+    def test_help_lists_every_workload(self):
+        assert WORKLOAD_NAMES == tuple(WORKLOADS)
+        assert all(name in COMMAND.description for name in WORKLOADS)
+
     def test_exported_program(self, capsys, tmp_path):
         path = tmp_path / "linear.pt2"
         torch.export.save(torch.export.export(torch.nn.Linear(8, 4), (torch.zeros(2, 8),)), path)
@@ -220,7 +227,7 @@ class TestErrors:
     def test_functions_of_an_mlir_file(self, mlir_file):
         with pytest.raises(OptionError, match="2 functions: choose one of double, square"):
             lower_reference(str(mlir_file))
-        with pytest.raises(OptionError, match="no public function 'sqare'. Did you mean 'square'"):
+        with pytest.raises(OptionError, match=r"no public function 'sqare'\. Did you mean 'square'"):
             lower_reference(str(mlir_file), {"function": "sqare"})
         with pytest.raises(OptionError, match="takes only 'function'"):
             lower_reference(str(mlir_file), {"batch": "4"})

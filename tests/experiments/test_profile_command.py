@@ -107,6 +107,7 @@ def test_an_interrupted_run_leaves_the_old_file(capsys, tmp_path, monkeypatch):
         (("--origin", "wall", "--host", "cpu-8c"), "--host is for simulated profiles"),
         (("--origin", "simulated", "--warm"), "--warm is for wall time"),
         (("--origin", "simulated", "--host", "cpu-9c"), "cpu-9c"),
+        (("--origin", "simulated", "--seed", "-1"), "'seed': expected an integer of at least 0"),
         (("--origin", "simulated", "--layers", "2"), "'add' has no option 'layers': it takes rows, columns, dtype"),
     ],
 )
