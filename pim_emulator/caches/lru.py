@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from torch_pim.pim_emulator.caches.geometry import (
     ADDRESS_SHIFT,
@@ -28,11 +27,11 @@ from torch_pim.pim_emulator.caches.geometry import (
 EMPTY = -2
 """An unused way. A used one holds `line << 1 | dirty`; -2 matches no line and is not dirty."""
 
-UNCHANGED, HIT, MISS, MISS_DIRTY_VICTIM = 0, 1, 2, 3
-FILTER_MISSES, SEQUENTIAL_MISSES, ROW_HITS, FIRST_TOUCHES, FIRST_TOUCHES_WRITE = range(5)
-EVENTS = 5
+UNCHANGED, HIT, MISS = 0, 1, 2
+"""What a look-up found; MISS + 1 when the line that it pushed out was dirty."""
 
-Integers = NDArray[np.int64]
+FILTER_MISSES, SEQUENTIAL_MISSES, ROW_HITS, FIRST_TOUCHES = range(4)
+EVENTS = 4
 
 _PRIVATE = len(PRIVATE_BYTES)
 _SHARED = len(SHARED_BYTES)
@@ -138,8 +137,8 @@ def simulate(  # type: ignore[no-untyped-def]
                     missing = cache + 1
                     misses[cache, write] += count
                     writebacks[cache] += count * (found - MISS)
-            # The shared caches see the misses, and a line's first store while it is in the filter cache: it makes
-            # the line dirty below as well. A store hit on a dirty line changes nothing there.
+            # The shared caches see the misses, and the stores that hit but changed the place or state of their line:
+            # the first store to a line makes it dirty below as well.
             missed = filtered >= MISS
             known = not missed or not first_touch(seen, line)
             if known:
@@ -158,7 +157,6 @@ def simulate(  # type: ignore[no-untyped-def]
                 rows[bank] = row
                 if not known:
                     events[FIRST_TOUCHES] += count
-                    events[FIRST_TOUCHES_WRITE] += count * write
                 for choice in range(len(_VAULT_BITS)):
                     vault = permuted(row, _VAULT_BITS[choice])
                     vaults[choice, 0, vault] += count

@@ -38,11 +38,12 @@ class CacheCounts:
     row_hits: int
     first_touches: int
     """Distinct lines touched for the first time."""
-    first_touch_stores: int
     vault_imbalance: tuple[float, ...]
     """Per VAULT_COUNTS: misses of the busiest vault over the mean; 1 without misses."""
     first_touch_imbalance: tuple[float, ...]
     """The same over first touches only: traffic of code that fetches each line once."""
+    repeated_imbalance: tuple[float, ...]
+    """The same over all misses but the first touches."""
 
     @property
     def misses(self) -> tuple[int, ...]:
@@ -110,9 +111,9 @@ class CacheSimulator:
             sequential_misses=events[lru.SEQUENTIAL_MISSES],
             row_hits=events[lru.ROW_HITS],
             first_touches=events[lru.FIRST_TOUCHES],
-            first_touch_stores=events[lru.FIRST_TOUCHES_WRITE],
-            vault_imbalance=self._imbalance(0),
-            first_touch_imbalance=self._imbalance(1),
+            vault_imbalance=_imbalance(self._vaults[:, 0]),
+            first_touch_imbalance=_imbalance(self._vaults[:, 1]),
+            repeated_imbalance=_imbalance(self._vaults[:, 0] - self._vaults[:, 1]),
         )
 
     def _feed(self, trace: NDArray[np.int64], count: int) -> None:
@@ -128,14 +129,6 @@ class CacheSimulator:
             dtype=np.int64,
         )
 
-    def _imbalance(self, which: int) -> tuple[float, ...]:
-        values = []
-        for choice, count in enumerate(VAULT_COUNTS):
-            hits = self._vaults[choice, which, :count]
-            total = int(hits.sum())
-            values.append(float(hits.max()) * count / total if total else 1.0)
-        return tuple(values)
-
 
 def line_limit(trace: NDArray[np.int64]) -> int:
     """Upper bound of the distinct lines that a trace touches."""
@@ -143,6 +136,15 @@ def line_limit(trace: NDArray[np.int64]) -> int:
         return 0
     widest = int(((trace >> 1) & SIZE_MASK).max())
     return trace.size * ((widest - 1) // LINE_BYTES + 2)
+
+
+def _imbalance(misses: NDArray[np.int64]) -> tuple[float, ...]:
+    """Busiest vault over the mean per row of [vault count, vault]; 1 for a row without misses."""
+    values = []
+    for vaults, row in zip(VAULT_COUNTS, misses, strict=True):
+        total = int(row.sum())
+        values.append(float(row.max()) * vaults / total if total else 1.0)
+    return tuple(values)
 
 
 def _integers(values: NDArray[np.int64]) -> tuple[int, ...]:

@@ -26,6 +26,7 @@ EXECUTION_LIMIT = 2_000_000_000
 """Accesses of one iteration above which it is not run at all (it would take seconds): such a nest is only modelled."""
 
 _PRIVATE = len(PRIVATE_BYTES)
+_L2 = PRIVATE_BYTES.index(256 * 1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +129,13 @@ def _sampled(nest: ConcreteNest, trace: Trace, share: float, simulator: CacheSim
         writebacks.append(min([max(dirty, footprint.stored_lines), misses[-1], *writebacks[-1:]]))
     record = _record(nest, trace, counted, scale, misses, writebacks, footprint.lines)
     # New lines fill the vaults at random: a part of them is more uneven than the whole by the root of its share.
-    new = counts.first_touches / max(1, counts.filter_misses)
     evened = math.sqrt(min(1.0, counts.first_touches / footprint.lines)) if footprint.lines else 1.0
-    return replace(
-        record,
-        vault_imbalance=_nearer_to_one(record.vault_imbalance, 1.0 - new + new * evened),
-        footprint_imbalance=_nearer_to_one(record.footprint_imbalance, evened),
+    first = tuple(1.0 + (value - 1.0) * evened for value in counts.first_touch_imbalance)
+    new = counts.first_touches / max(1, counts.filter_misses)
+    mixed = tuple(
+        new * fresh + (1.0 - new) * repeated for fresh, repeated in zip(first, counts.repeated_imbalance, strict=True)
     )
-
-
-def _nearer_to_one(values: Sequence[float], share: float) -> tuple[float, ...]:
-    return tuple(1.0 + (value - 1.0) * share for value in values)
+    return replace(record, vault_imbalance=mixed, footprint_imbalance=first)
 
 
 def _count_second_half(trace: Trace, simulator: CacheSimulator) -> _Counted:
@@ -154,7 +151,7 @@ def _count_second_half(trace: Trace, simulator: CacheSimulator) -> _Counted:
     first_rate = first / max(1, middle - warm)
     second_rate = (total - first) / max(1, entries.size - middle)
     errors = np.abs(first_rate - second_rate) / np.maximum(first_rate + second_rate, 1e-12)
-    return _Counted(counts, float(max(errors[FILTER], errors[_PRIVATE - 3])))
+    return _Counted(counts, float(max(errors[FILTER], errors[_L2])))
 
 
 def _stored_share(fitted: Misses) -> float:

@@ -63,7 +63,9 @@ class TracedNest:
 
 
 class TracedBatch:
-    """Instrumented kernels of nests: the PIM variant (plain loops, accumulators in registers), without assertions."""
+    """Instrumented kernels of nests, in the variant that runs on PIM cores: as `build_range_module` makes it, with
+    accumulators in registers and column walks interchanged, and without assertions.
+    """
 
     def __init__(self, functions: Sequence[NestFunction], recorder: TraceRecorder) -> None:
         """Compiles all functions in one module; raises CodegenError naming the nests that cannot be traced."""

@@ -16,6 +16,7 @@ _SCALAR_BYTES = {
     "f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1, "!llvm.ptr": 8,
 }  # fmt: skip
 _VECTOR = re.compile(r"vector<(?P<sizes>(?:\d+x)+)(?P<element>\w+)>")
+_UNTRACED_CALLEE = "@memrefCopy"
 _UNTRACED = ("llvm.intr.mem", "llvm.intr.masked", "llvm.intr.vp", "llvm.atomicrmw", "llvm.cmpxchg")
 
 
@@ -57,9 +58,10 @@ class _Function:
 
     def instrument(self) -> int:
         for operation in walk(self._function):
-            if operation.name.startswith(_UNTRACED):
+            called = str(operation.attributes["callee"]) if "callee" in operation.attributes else ""
+            if operation.name.startswith(_UNTRACED) or called == _UNTRACED_CALLEE:
                 raise CodegenError(
-                    f"cannot trace {operation.name}; nests are expected to access memory element by element"
+                    f"cannot trace {called or operation.name}; nests are expected to access memory element by element"
                 )
         accesses = walk(self._function, "llvm.load", "llvm.store")
         returns = walk(self._function, "llvm.return", "llvm.unreachable")

@@ -138,7 +138,7 @@ def test_stream_misses_once_per_line_everywhere() -> None:
     counts = simulated([(4 * i, 4, True) for i in range(16 * 1024)])
     assert counts.misses == (1024,) * len(CACHE_BYTES)
     assert counts.writebacks == (1024,) * len(CACHE_BYTES)
-    assert counts.first_touches == counts.filter_misses == counts.first_touch_stores == 1024
+    assert counts.first_touches == counts.filter_misses == 1024
     assert counts.sequential_misses == 1023
     assert counts.row_hits == 1024 * 3 // 4, "a 256-byte row holds four lines"
     assert counts.vault_imbalance == (1.0,) * len(VAULT_COUNTS)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,3 +117,8 @@ def test_supports(lowered: Lowered) -> None:
     assert single.supports(double) == "element type f64 is not supported by small"
     assert single.supports(rows) == "element type i64 is not supported by small"
     assert single.supports(matmul) == f"its buffers take {(24 * 16 + 16 * 40 + 24 * 40) * 4} bytes, small holds 5000"
+
+
+def test_the_device_loads_no_simulator(run_python: Callable[..., Any]) -> None:
+    done = run_python("-c", "import sys, torch_pim.pim_emulator.device; print({'numba', 'scipy'} & set(sys.modules))")
+    assert done.stdout == "set()\n", done.stderr

@@ -197,12 +197,20 @@ def test_untraceable_types_are_errors(text: str, message: str) -> None:
         access_bytes(text)
 
 
-def test_untraceable_operations_are_errors(recorder: TraceRecorder) -> None:
-    text = """
-llvm.func @nest_0(%lo: i64, %hi: i64, %from: !llvm.ptr, %to: !llvm.ptr) {
-  "llvm.intr.memcpy"(%to, %from, %hi) <{isVolatile = false}> : (!llvm.ptr, !llvm.ptr, i64) -> ()
+@pytest.mark.parametrize(
+    ("operation", "name"),
+    [
+        ('"llvm.intr.memcpy"(%to, %from, %hi) <{isVolatile = false}> : (!llvm.ptr, !llvm.ptr, i64) -> ()', "memcpy"),
+        ("llvm.call @memrefCopy(%hi, %from, %to) : (i64, !llvm.ptr, !llvm.ptr) -> ()", "memrefCopy"),
+    ],
+)
+def test_untraceable_operations_are_errors(recorder: TraceRecorder, operation: str, name: str) -> None:
+    text = f"""
+llvm.func @memrefCopy(i64, !llvm.ptr, !llvm.ptr)
+llvm.func @nest_0(%lo: i64, %hi: i64, %from: !llvm.ptr, %to: !llvm.ptr) {{
+  {operation}
   llvm.return
-}
+}}
 """
-    with pytest.raises(CodegenError, match=r"llvm\.intr\.memcpy"):
+    with pytest.raises(CodegenError, match=f"cannot trace .*{name}"):
         instrument(ir.Module.parse(text, new_context()), recorder)
