@@ -12,6 +12,7 @@ from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 from torch_pim.compiler_hook.frontend import normalisations
 from torch_pim.compiler_hook.frontend.activations import gelu
 from torch_pim.compiler_hook.frontend.attention import attention, log_softmax, safe_softmax, softmax
+from torch_pim.compiler_hook.frontend.half_reductions import HALF_REDUCTIONS
 from torch_pim.compiler_hook.frontend.operator_gaps import GAPS
 from torch_pim.compiler_hook.frontend.transformer_layer import transformer_encoder_layer
 
@@ -39,5 +40,6 @@ def decomposition_table() -> dict[Any, Decomposition]:
     """Operator overload -> decomposition, for torch.export and AOTAutograd alike. Do not modify."""
     table = dict(get_decomposition_table())
     table.update(GAPS)
+    table.update(HALF_REDUCTIONS)
     table.update(_OWN)
     return table
