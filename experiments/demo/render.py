@@ -30,11 +30,18 @@ def render_case(case: ComparedCase) -> str:
 
 
 def _policy_rows(pair: PairComparison, divisor: float) -> Iterable[tuple[str, ...]]:
-    for name, shown in pair.policies.items():
-        cells = [name, str(shown.plan.placed_on_pim), str(shown.plan.switches)]
-        for results in pair.results.values():
-            cells += [number(results[name].plan.total_ns / divisor), f"{results[name].speedup:.2f}x"]
+    for name in pair.policies:
+        results = [of_flush[name] for of_flush in pair.results.values()]
+        plans = [result.plan for result in results]
+        cells = [name, _each(plan.placed_on_pim for plan in plans), _each(plan.switches for plan in plans)]
+        for result in results:
+            cells += [number(result.plan.total_ns / divisor), f"{result.speedup:.2f}x"]
         yield tuple(cells)
+
+
+def _each(counts: Iterable[int]) -> str:
+    """One number where it is the same under all flush models: only the optimum looks at them."""
+    return " / ".join(map(str, dict.fromkeys(counts)))
 
 
 def counts(pair: PairComparison) -> str:

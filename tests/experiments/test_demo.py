@@ -9,6 +9,7 @@ from torch_pim.compiler_hook.options import CompileOptions
 from torch_pim.experiments.commands.compare import POLICIES
 from torch_pim.experiments.demo import cases, execution, run
 from torch_pim.experiments.demo.cases import CASES, DemoCase
+from torch_pim.experiments.demo.render import _each
 from torch_pim.experiments.workloads import WORKLOADS
 from torch_pim.experiments.workloads.language_models import OptionalDependencyError
 from torch_pim.experiments.workloads.options import apply_options
@@ -39,6 +40,11 @@ def test_tells_a_person_what_would_run_where_and_what_it_gains(capsys):
     assert 'executed by torch.compile(backend="torch_pim"), policy pim: ' in out
     assert "small gemv (1 of 2)" in err
     assert "note:" not in err
+
+
+def test_the_optimum_of_each_flush_model_is_told_apart():
+    assert _each([5, 5]) == "5"
+    assert _each([0, 1]) == "0 / 1"
 
 
 @pytest.mark.usefixtures("_small")
