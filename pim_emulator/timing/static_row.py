@@ -13,7 +13,6 @@ from torch_pim.features.analysis.footprint import buffer_extents, nest_footprint
 from torch_pim.features.analysis.reductions import is_accumulator
 from torch_pim.features.analysis.strides import stride_class
 from torch_pim.features.analysis.work import FLOAT_TYPES, access_count, operation_count, trip
-from torch_pim.features.extent import concrete
 from torch_pim.features.nest import ELEMENT_BYTES, NO_LOOP, Access, LoopNest
 
 CORE_COUNTS = tuple(2**i for i in range(9))
@@ -158,9 +157,9 @@ def core_lines(nest: LoopNest, cores: int) -> float:
     loops = list(nest.loops)
     remaining = cores
     for index in range(nest.parallel_rank):
-        trip = concrete(loops[index].trip)
-        split = max(1, min(remaining, trip))
-        loops[index] = replace(loops[index], trip=math.ceil(trip / split))
+        count = trip(nest, index)
+        split = max(1, min(remaining, count))
+        loops[index] = replace(loops[index], trip=math.ceil(count / split))
         remaining = math.ceil(remaining / split)
     return nest_footprint(replace(nest, loops=tuple(loops))).lines
 

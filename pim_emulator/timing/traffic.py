@@ -46,14 +46,13 @@ def tuned_traffic(table: NestTable, cache_bytes: float, cores: int) -> Traffic:
     contracted = contraction_share(table)
     walked = (table.strided_share / CLEARLY_STRIDED).clip(0.0, 1.0) * (1.0 - contracted)
 
-    distinct = table.footprint_lines
-    fetched = (1.0 - walked) * measured + walked * np.minimum(measured, distinct)
+    plain = measured
     if cores > 1:
-        fetched = np.maximum(fetched, table.core_lines(cores) * np.minimum(cores, table.iterations))
-    tiled = np.minimum(fetched, _tiled_lines(table, cache_bytes, cores))
-    fetched = (1.0 - contracted) * fetched + contracted * tiled
-    once = np.minimum(written, table.stored_lines)
+        plain = np.maximum(measured, table.core_lines(cores) * np.minimum(cores, table.iterations))
+    tiled = np.minimum(plain, _tiled_lines(table, cache_bytes, cores))
     blocked = walked + contracted
+    fetched = (1.0 - blocked) * plain + walked * np.minimum(measured, table.footprint_lines) + contracted * tiled
+    once = np.minimum(written, table.stored_lines)
     return Traffic(fetched, np.minimum((1.0 - blocked) * written + blocked * once, fetched), blocked)
 
 
