@@ -12,7 +12,8 @@ import torch_pim
 from torch_pim.experiments.train.boosting import saved
 from torch_pim.experiments.train.card import card
 from torch_pim.experiments.train.cv_report import flat_metrics
-from torch_pim.experiments.train.pipeline import TRAINED_ORIGINS, Trained
+from torch_pim.experiments.train.fitting import TRAINED_ORIGINS
+from torch_pim.experiments.train.pipeline import Trained
 from torch_pim.experiments.train.ranges import ranges_of
 from torch_pim.experiments.train.settings import TrainingSettings
 from torch_pim.models.learned.bundle_writer import write_bundle

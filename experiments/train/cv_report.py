@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch_pim.experiments.label.rows import Setting
 from torch_pim.experiments.train.calibration import expected_calibration_error, probabilities
 from torch_pim.experiments.train.decisions import DecisionMetrics, decision_metrics
-from torch_pim.experiments.train.pipeline import EVALUATED, Trained
+from torch_pim.experiments.train.out_of_fold import EVALUATED
+from torch_pim.experiments.train.pipeline import Trained
 
 Bools = NDArray[np.bool_]
 Machines = Literal["seen", "unseen"]

@@ -9,7 +9,8 @@ import numpy as np
 
 from torch_pim.experiments.train.boosting import importance
 from torch_pim.experiments.train.calibration import probabilities, reliability
-from torch_pim.experiments.train.pipeline import EVALUATED, Trained
+from torch_pim.experiments.train.out_of_fold import EVALUATED
+from torch_pim.experiments.train.pipeline import Trained
 
 SIZE = (5.0, 4.0)
 MOST_IMPORTANT = 20
