@@ -75,6 +75,13 @@ class PairComparison:
         """Results under the flush model that is shown first."""
         return self.results[self.flush]
 
+    @property
+    def counts(self) -> str:
+        """E.g. `583 nests and 354 copies, 25 of them unique`."""
+        calls = sum(nest.calls for nest in self.nests)
+        copies = sum(nest.calls for nest in self.nests if nest.kind == "copy")
+        return f"{calls - copies} nests and {copies} copies, {len(self.nests)} of them unique"
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

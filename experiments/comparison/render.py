@@ -14,13 +14,10 @@ _UNITS = (("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9))
 def render_comparison(comparison: Comparison) -> str:
     """Heading with everything that the figures depend on, then the tables."""
     model = comparison.model
-    nests = comparison.pairs[0].nests
-    calls = sum(nest.calls for nest in nests)
-    copies = sum(nest.calls for nest in nests if nest.kind == "copy")
     lines = [
         f"{model.title}: modelled time of the whole plan; nothing here is measured",
         f"  types {', '.join(model.element_types)}; inputs {describe_inputs(model)}",
-        f"  {calls} nest calls ({copies} of them copies) of {len(nests)} unique nests",
+        f"  {comparison.pairs[0].counts}",
     ]
     for pair in comparison.pairs:
         lines += ["", *_pair_lines(pair, comparison.emulator_version)]

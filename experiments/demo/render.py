@@ -26,7 +26,7 @@ def render_case(case: ComparedCase) -> str:
     header = ["policy", "on PIM", "switches"]
     for flush in pair.results:
         header += [f"{flush} [{unit}]", "speedup"]
-    return "\n".join([f"{case.case.label}: {counts(pair)}", *table(header, _policy_rows(pair, divisor))])
+    return "\n".join([f"{case.case.label}: {pair.counts}", *table(header, _policy_rows(pair, divisor))])
 
 
 def _policy_rows(pair: PairComparison, divisor: float) -> Iterable[tuple[str, ...]]:
@@ -42,13 +42,6 @@ def _policy_rows(pair: PairComparison, divisor: float) -> Iterable[tuple[str, ..
 def _each(counts: Iterable[int]) -> str:
     """One number where it is the same under all flush models: only the optimum looks at them."""
     return " / ".join(map(str, dict.fromkeys(counts)))
-
-
-def counts(pair: PairComparison) -> str:
-    """E.g. `583 nests and 354 copies, 25 of them unique`."""
-    calls = sum(nest.calls for nest in pair.nests)
-    copies = sum(nest.calls for nest in pair.nests if nest.kind == "copy")
-    return f"{calls - copies} nests and {copies} copies, {len(pair.nests)} of them unique"
 
 
 def render_summary(cases: Sequence[ComparedCase]) -> str:
