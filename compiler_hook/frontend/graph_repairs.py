@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch.fx import Graph, Node
 
 aten = torch.ops.aten
 
+_UPDATES = (
+    aten.scatter.src, aten.scatter.value, aten.scatter_add.default, aten.scatter_reduce.two, aten.index_add.default,
+    aten.index_copy.default, aten.index_fill.int_Scalar, aten.index_put.default, aten._unsafe_index_put.default,
+)  # fmt: skip
+"""Operators that return their first argument with some elements changed."""
+
 
 def repair(graph: Graph) -> None:
-    """Comparisons of a tensor with itself, which would fold to true for NaN too; strides of empty tensors."""
+    """Comparisons of a tensor with itself, which would fold to true for NaN too, and tensors without elements, on
+    which native passes divide by zero.
+    """
     for node in list(graph.nodes):
-        if node.target == aten.eq.Tensor and node.args[0] is node.args[1]:
-            _equals_itself(graph, node)
-        elif node.target == aten.empty_strided.default:
-            # Of a tensor without values and without elements only the shape matters.
-            node.target, node.args = aten.empty.memory_format, node.args[:1]
+        if node.op != "call_function":
+            continue
+        value = node.meta.get("val")
+        if _is_empty(value):
+            _replace(node, aten.full.default, [list(value.shape), 0], dtype=value.dtype, device=value.device)
+        elif node.target in _UPDATES and any(_is_empty(n.meta.get("val")) for n in node.all_input_nodes[1:]):
+            _replace(node, aten.clone.default, node.args[:1])
+        elif node.target == aten.eq.Tensor and node.args[0] is node.args[1]:
+            with graph.inserting_before(node):
+                is_nan = graph.call_function(aten.isnan.default, node.args[:1])
+            is_nan.meta["val"] = value
+            _replace(node, aten.logical_not.default, [is_nan])
 
 
-def _equals_itself(graph: Graph, node: Node) -> None:
-    with graph.inserting_before(node):
-        is_nan = graph.call_function(aten.isnan.default, node.args[:1])
-    is_nan.meta["val"] = node.meta["val"]
-    node.target, node.args = aten.logical_not.default, (is_nan,)
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and any(isinstance(size, int) and size == 0 for size in value.shape)
+
+
+def _replace(node: Node, target: Any, arguments: Any, **keywords: Any) -> None:
+    node.target, node.args, node.kwargs = target, tuple(arguments), keywords

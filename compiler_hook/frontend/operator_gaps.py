@@ -28,6 +28,22 @@ def reciprocal(x: Tensor) -> Tensor:
     return torch.full((), 1.0, dtype=dtype, device=x.device) / x
 
 
+def neg(x: Tensor) -> Any:
+    """Integers without the way through f32, which loses digits from 2**24 on."""
+    return NotImplemented if x.dtype.is_floating_point else torch.rsub(x, 0)
+
+
+def pow_tensor_scalar(x: Tensor, exponent: float) -> Any:
+    """Integer powers by squaring; Torch-MLIR has powers of floats only."""
+    if x.dtype.is_floating_point or not isinstance(exponent, int) or exponent < 0:
+        return NotImplemented
+    result, factor = torch.ones_like(x), x
+    while exponent:
+        result = result * factor if exponent % 2 else result
+        factor, exponent = factor * factor, exponent // 2
+    return result
+
+
 def maximum(x: Tensor, y: Tensor) -> Any:
     """NaN where either is; Torch-MLIR's comparison drops the NaN of x."""
     if not torch.result_type(x, y).is_floating_point:
@@ -43,6 +59,8 @@ def minimum(x: Tensor, y: Tensor) -> Any:
 
 def clamp(x: Tensor, low: float | None = None, high: float | None = None) -> Any:
     """Comparisons that keep NaN, in the order of the operator: the upper bound wins where the bounds cross."""
+    if isinstance(low, float) or isinstance(high, float):
+        x = x.to(torch.result_type(x, 1.0))
     if not x.dtype.is_floating_point:
         return NotImplemented
     if low is not None:
@@ -65,6 +83,8 @@ def clamp_max(x: Tensor, high: float) -> Any:
 
 
 def hardtanh(x: Tensor, low: float = -1.0, high: float = 1.0) -> Tensor:
+    if not x.dtype.is_floating_point:
+        low, high = int(low), int(high)
     return torch.clamp(x, low, high)
 
 
@@ -72,12 +92,19 @@ def div_tensor_mode(x: Tensor, y: Tensor, *, rounding_mode: str | None) -> Any:
     """Floor division of integers without the way through f64, which loses digits from 2**53 on."""
     if rounding_mode != "floor" or torch.result_type(x, y).is_floating_point:
         return NotImplemented
-    return torch.div(x - torch.remainder(x, y), y, rounding_mode="trunc")
+    rest = torch.fmod(x, y)
+    rounded_up = (rest != 0).logical_and((rest < 0) != (y < 0))
+    return torch.div(x, y, rounding_mode="trunc") - rounded_up.to(rest.dtype)
 
 
 def div_scalar_mode(x: Tensor, y: float, *, rounding_mode: str | None) -> Any:
     dtype = torch.result_type(x, y)
     return torch.div(x, torch.full((), y, dtype=dtype, device=x.device), rounding_mode=rounding_mode)
+
+
+def _of_scalar(x: Tensor, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
+    """The extreme of a tensor without dimensions is the tensor itself."""
+    return x.clone() if x.dim() == 0 else NotImplemented
 
 
 def fmod_scalar(x: Tensor, other: float) -> Tensor:
@@ -163,6 +190,8 @@ def dist(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
 GAPS: Mapping[Any, Callable[..., Any]] = {
     aten._embedding_bag_forward_only.default: _embedding_bag(aten._embedding_bag_forward_only.default),
     aten.addmv.default: addmv,
+    aten.amax.default: _of_scalar,
+    aten.amin.default: _of_scalar,
     aten.as_strided.default: as_strided,
     aten.clamp.default: clamp,
     aten.clamp.Tensor: clamp_tensor,
@@ -180,6 +209,8 @@ GAPS: Mapping[Any, Callable[..., Any]] = {
     aten.isfinite.default: isfinite,
     aten.maximum.default: maximum,
     aten.minimum.default: minimum,
+    aten.neg.default: neg,
+    aten.pow.Tensor_Scalar: pow_tensor_scalar,
     aten.reciprocal.default: reciprocal,
     aten.sort.stable: sort_stable,
 }
