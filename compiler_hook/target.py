@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from torch_pim.compiler_hook import registry
+from torch_pim.compiler_hook.errors import OptionError
 from torch_pim.compiler_hook.options import CompileOptions
 from torch_pim.compiler_hook.protocols import Device
 from torch_pim.compiler_hook.runtime.host_pool import HostPool
@@ -38,18 +40,28 @@ def resolve(options: CompileOptions) -> Target:
     policy = registry.policies.load(options.policy)(
         bundle=options.bundle, seed=options.seed, on_model_error=options.on_model_error
     )
-    profiles: dict[str, HostProfile] = {}
-    if options.profile is not None:
-        profiles = {p.code_hash: p for p in read_profiles(options.profile) if p.host_id == host.identity}
     return Target(
         options=options,
         host=host,
         device_spec=device_spec,
         device=registry.create_device(device_spec),
         policy=policy,
-        profiles=profiles,
+        profiles={} if options.profile is None else _profiles_of(host, options.profile),
         pool=HostPool(usable_cores() if options.threads is None else options.threads),
     )
+
+
+def _profiles_of(host: HostSpec, path: Path) -> Mapping[str, HostProfile]:
+    """The file's profiles of this host by code hash; OptionError if it holds profiles of other hosts only."""
+    found = read_profiles(path)
+    own = {profile.code_hash: profile for profile in found if profile.host_id == host.identity}
+    if found and not own:
+        others = ", ".join(sorted({profile.host_id for profile in found}))
+        raise OptionError(
+            f"option 'profile': {path} holds no profile of host {host.identity}, only of {others}; "
+            f"make one with 'torch-pim profile MODEL --host {host.name} --output FILE', or choose the host it was taken on"
+        )
+    return own
 
 
 def usable_cores() -> int:
