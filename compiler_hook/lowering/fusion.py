@@ -20,10 +20,34 @@ _COSTLY = ("arith.divf", "arith.remf", "arith.divsi", "arith.remsi")
 
 def fuse_elementwise(module: ir.Module) -> None:
     """Fuses elementwise linalg operations where no element is computed twice at notable cost."""
+    _transpose_for_each_user(module)
     _insert_barriers(module)
     run_passes(module, "func.func(linalg-fuse-elementwise-ops),canonicalize,cse", "elementwise fusion")
     _remove_barriers(module)
     run_passes(module, "canonicalize,cse", "clean-up after fusion")
+
+
+def _transpose_for_each_user(module: ir.Module) -> None:
+    """Repeats pure transposes and broadcasts, so that each user reads the original; those left over merge again."""
+    for function in functions(module):
+        for view in list(entry_block(function).operations):
+            op = view.operation
+            if op.name != "linalg.generic" or not _moves_only(op):
+                continue
+            users = [use for use in op.results[0].uses if use.owner.operation.name == "linalg.generic"]
+            for use in users[1:]:
+                with ir.InsertionPoint(op):
+                    use.owner.operation.operands[use.operand_number] = op.clone().operation.results[0]
+
+
+def _moves_only(op: ir.Operation) -> bool:
+    """A generic that stores the elements of one tensor in another order, and does nothing else."""
+    block = op.regions[0].blocks[0]
+    inputs = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[0]
+    if inputs != 1 or len(op.results) != 1 or not isinstance(op.operands[0].type, ir.RankedTensorType):
+        return False
+    body = list(block.operations)
+    return len(body) == 1 and body[0].operation.operands[0] == block.arguments[0]
 
 
 def _insert_barriers(module: ir.Module) -> None:
