@@ -59,7 +59,8 @@ def _profiles_of(host: HostSpec, path: Path) -> Mapping[str, HostProfile]:
         others = ", ".join(sorted({profile.host_id for profile in found}))
         raise OptionError(
             f"option 'profile': {path} holds no profile of host {host.identity}, only of {others}; "
-            f"make one with 'torch-pim profile MODEL --host {host.name} --output FILE', or choose the host it was taken on"
+            f"make one with 'torch-pim profile MODEL --host {host.name} --output FILE', "
+            "or choose the host that it was taken on"
         )
     return own
 
