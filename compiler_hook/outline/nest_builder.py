@@ -155,7 +155,8 @@ def _parameter_type(value: ir.Value, op: ir.Operation, prologue: list[ir.Operati
         return value.type
     parameter = parameter_of(value.type)
     assert isinstance(parameter, MemRefParameter)
-    if parameter.offset in (0, None) or any(value == operand for source in prologue for operand in source.operands):
+    whole = not isinstance(value.type.layout, ir.StridedLayoutAttr)
+    if whole or parameter.offset is None or any(value in list(source.operands) for source in prologue):
         return value.type
     for use in value.uses:
         user = use.owner.operation

@@ -88,6 +88,11 @@ def test_transposes_fold_into_the_matmul(lower: Lower, function: Callable[..., t
     assert all(nest.buffers[0].shape == (24, 32) for nest in found if nest.kind == "copy")
 
 
+def test_a_weight_that_two_matmuls_share_is_transposed_by_neither(lower: Lower) -> None:
+    program = lower(lambda x, w: F.linear(torch.relu(F.linear(x, w)), w), torch.randn(32, 16), torch.randn(16, 16))
+    assert [nest.kind for nest in nests(program)] == ["compute", "compute"]
+
+
 @pytest.mark.parametrize("stored", [torch.int8, torch.float16, torch.bfloat16])
 def test_conversions_of_weights_fold_into_the_matmul(lower: Lower, stored: torch.dtype) -> None:
     weight = torch.ones(16, 24).to(stored)
