@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-import torch_pim
+from torch_pim.compiler_hook.backend import compile_dynamo_graph, new_session
 from torch_pim.compiler_hook.options import CompileOptions
+from torch_pim.compiler_hook.outline.nest_function import ConcreteNest
+from torch_pim.compiler_hook.protocols import Device, RangeKernel
+from torch_pim.compiler_hook.report.plan import plan_of
 from torch_pim.experiments.workloads import get_workload
 
 POLICY = "pim"
@@ -32,29 +35,45 @@ class ExecutionResult:
 
 
 def run_small_model(options: CompileOptions, workload: str = "llama-small", seed: int = 0) -> ExecutionResult:
-    """Compiles the model by torch.compile with the backend `torch_pim` and compares its outputs with eager.
+    """Runs the model through torch.compile with our backend and compares its outputs with eager.
 
     Raises OptionalDependencyError if the workload needs a package that is not installed.
     """
     module, arguments = get_workload(workload).build(seed=seed)
-    chosen: dict[str, Any] = {"host": options.host, "device": options.device, "policy": POLICY, "seed": options.seed}
+    session = new_session(replace(options, policy=POLICY))
+    device = _CountingDevice(session.target.device)
+    session.target = replace(session.target, device=device)
     with torch.no_grad():
         expected = _tensors(module(*arguments))
-        actual = _tensors(torch.compile(module, backend="torch_pim", options=chosen)(*arguments))
-        # The backend's name leads to no object that could be asked for the plan; this compiles to the same one.
-        planned = torch_pim.compile(module, **chosen)
-        planned(*arguments)
-    plans = planned.plan
+        compiled = torch.compile(module, backend=lambda graph, inputs: compile_dynamo_graph(graph, inputs, session))
+        actual = _tensors(compiled(*arguments))
+    plans = [plan_of(placed) for graph in session.graphs for placed in graph.placed]
     return ExecutionResult(
         model=workload,
-        host=plans[0].host,
-        device=plans[0].device,
+        host=session.target.host.name,
+        device=device.spec.name,
         policy=POLICY,
         calls=sum(plan.calls for plan in plans),
-        calls_on_pim=sum(plan.on_pim for plan in plans),
+        calls_on_pim=device.runs,
         largest_error=max(_largest(a - e) for a, e in zip(actual, expected, strict=True)),
         largest_output=max(_largest(e) for e in expected),
     )
+
+
+class _CountingDevice:
+    """A device that counts the nests it runs."""
+
+    def __init__(self, device: Device) -> None:
+        self.spec = device.spec
+        self.runs = 0
+        self._device = device
+
+    def run(self, kernel: RangeKernel, iterations: int) -> tuple[tuple[int, int], ...]:
+        self.runs += 1
+        return self._device.run(kernel, iterations)
+
+    def supports(self, nest: ConcreteNest) -> str | None:
+        return self._device.supports(nest)
 
 
 def _tensors(result: Any) -> list[torch.Tensor]:
