@@ -46,12 +46,12 @@ def resolve(options: CompileOptions) -> Target:
         device_spec=device_spec,
         device=registry.create_device(device_spec),
         policy=policy,
-        profiles={} if options.profile is None else _profiles_of(host, options.profile),
+        profiles={} if options.profile is None else profiles_of(host, options.profile),
         pool=HostPool(usable_cores() if options.threads is None else options.threads),
     )
 
 
-def _profiles_of(host: HostSpec, path: Path) -> Mapping[str, HostProfile]:
+def profiles_of(host: HostSpec, path: Path) -> Mapping[str, HostProfile]:
     """The file's profiles of this host by code hash; OptionError if it holds profiles of other hosts only."""
     found = read_profiles(path)
     own = {profile.code_hash: profile for profile in found if profile.host_id == host.identity}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -101,11 +100,7 @@ def _lower_named(reference: str, given: Mapping[str, OptionValue]) -> LoweredMod
             )
     model = resolved.program if resolved.program is not None else resolved.module
     assert model is not None
-    with warnings.catch_warnings():
-        # torch.export copies its own tree specifications in a way that it deprecates.
-        warnings.filterwarnings("ignore", r"`isinstance\(treespec, LeafSpec\)`", FutureWarning)
-        lowered = lower_model(model, resolved.arguments)
-    return LoweredModel(resolved.name, in_force, lowered)
+    return LoweredModel(resolved.name, in_force, lower_model(model, resolved.arguments))
 
 
 def _lower_file(path: Path, given: Mapping[str, OptionValue]) -> LoweredModel:

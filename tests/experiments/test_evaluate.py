@@ -12,8 +12,6 @@ from torch_pim.experiments.evaluate.evaluation import summarise
 from torch_pim.experiments.label import held_out_models
 from torch_pim.experiments.label.held_out_models import ModelRun
 
-pytestmark = pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec.. is deprecated:FutureWarning")
-
 
 @dataclass(frozen=True)
 class Nest:

@@ -30,9 +30,6 @@ from torch_pim.pim_emulator.device import EmulatedDevice
 from torch_pim.pim_emulator.profiler import SimulatedProfiler
 from torch_pim.pim_emulator.timing_model import EmulatorTimingModel
 
-# torch.export copies trees with a class that it has deprecated itself.
-pytestmark = pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec.. is deprecated:FutureWarning")
-
 NOTHING_HELD_OUT = HeldOut(frozenset(), frozenset())
 
 

@@ -265,5 +265,5 @@ class TestProfiles:
     def test_that_fit_nothing_are_an_error(self, capsys, tmp_path):
         other_host = self.profile(tmp_path / "host.jsonl", "0", "another@123")
         other_nest = self.profile(tmp_path / "nest.jsonl", "0", load_host("cpu-8c").identity)
-        assert "they are of another@123, not of cpu-8c@" in plan(capsys, "add", "--profile", str(other_host))[2]
-        assert "none of them is of a nest of this model" in plan(capsys, "add", "--profile", str(other_nest))[2]
+        assert "only of another@123; make one with" in plan(capsys, "add", "--profile", str(other_host))[2]
+        assert "is of a nest of this model" in plan(capsys, "add", "--profile", str(other_nest))[2]
