@@ -102,4 +102,7 @@ def _as_eager(tensor: torch.Tensor, dtype: torch.dtype, strides: tuple[int, ...]
         return tensor
     if tensor.numel() <= 1:
         return tensor.as_strided(tensor.shape, strides)
-    return torch.empty_strided(tensor.shape, strides, dtype=dtype).copy_(tensor)
+    # Elements of an expanded dimension share memory: one of them is stored.
+    stored = tensor[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in strides)]
+    memory = torch.empty_strided(stored.shape, strides, dtype=dtype)
+    return memory.copy_(stored).as_strided(tensor.shape, strides)

@@ -47,8 +47,9 @@ def collected_errors(context: ir.Context) -> Iterator[list[str]]:
 
 
 def first_line(errors: list[str], error: Exception) -> str:
-    """The first diagnostic, else the first line of the exception."""
-    text = errors[0] if errors else str(error)
+    """The first diagnostic with its place, else the first line of the exception."""
+    own = [f"{d.message} at {d.location}" for d in error.error_diagnostics] if isinstance(error, ir.MLIRError) else []
+    text = next(iter([*errors, *own]), str(error))
     return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
 
 
