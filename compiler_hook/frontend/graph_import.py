@@ -12,6 +12,7 @@ from torch_mlir.extras.fx_importer import FxImporter
 
 from torch_pim.compiler_hook.errors import FrontendError, LoweringError
 from torch_pim.compiler_hook.frontend.graph_repairs import repair
+from torch_pim.compiler_hook.frontend.narrow_integers import widen_narrow_integers
 from torch_pim.compiler_hook.lowering import torch_to_linalg
 from torch_pim.compiler_hook.lowering.passes import collected_errors, first_line
 
@@ -34,6 +35,7 @@ def graph_to_linalg(graph: Graph, name: str = ENTRY) -> ir.Module:
     that failed where it is known.
     """
     repair(graph)
+    widen_narrow_integers(graph)
     _mark_origins(graph)
     importer = FxImporter(context=new_context())
     with collected_errors(importer.module.context) as errors:
