@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind
+from torch.export.graph_signature import ConstantArgument, InputKind
 
 from torch_pim.compiler_hook.errors import FrontendError
 from torch_pim.compiler_hook.frontend.decompositions import decomposition_table
@@ -40,8 +40,9 @@ def export_graph(
 ) -> ExportedGraph:
     """Decomposed graph of a model called with example arguments; an ExportedProgram brings its own.
 
-    Weights and arguments may be fake tensors: then nothing is allocated. Raises FrontendError with torch.export's
-    reason. Mutations of inputs and buffers become extra results.
+    Weights and arguments may be fake tensors: then nothing is allocated. Numbers among the arguments become constants.
+    Mutations of inputs and buffers become extra results, which come first. Raises FrontendError with torch.export's
+    reason.
     """
     with _EXPORT_LOCK, ExitStack() as stack:
         stack.enter_context(decomposable_tracing())
@@ -54,10 +55,13 @@ def export_graph(
             program = program.run_decompositions(decomposition_table())
         except Exception as error:  # torch.export raises many types
             raise FrontendError(f"torch.export failed: {type(error).__name__}: {error}") from error
-    weights = frozenset(
-        position for position, spec in enumerate(program.graph_signature.input_specs) if spec.kind in _WEIGHTS
-    )
-    return ExportedGraph(program.graph, weights)
+    inputs = list(zip(program.graph_signature.input_specs, program.graph.find_nodes(op="placeholder"), strict=True))
+    for spec, node in inputs:
+        # The value is part of the graph already.
+        if isinstance(spec.arg, ConstantArgument):
+            program.graph.erase_node(node)
+    kinds = [spec.kind for spec, _ in inputs if not isinstance(spec.arg, ConstantArgument)]
+    return ExportedGraph(program.graph, frozenset(p for p, kind in enumerate(kinds) if kind in _WEIGHTS))
 
 
 def _export(
@@ -67,19 +71,20 @@ def _export(
     dynamic_shapes: Any,
     stack: ExitStack,
 ) -> ExportedProgram:
-    mode = _fake_mode(model, arguments)
+    given = (tuple(arguments), dict(keywords or {}))
+    mode = _fake_mode(model, given)
     if mode is not None:
         stack.enter_context(mode)
-    distinct = _distinct(tuple(arguments))
-    return torch.export.export(model, distinct, dict(keywords or {}), dynamic_shapes=dynamic_shapes, strict=False)
+    positional, named = _distinct(given)
+    return torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes, strict=False)
 
 
-def _fake_mode(model: torch.nn.Module, arguments: Sequence[Any]) -> FakeTensorMode | None:
-    leaves = [*model.parameters(), *model.buffers(), *torch.utils._pytree.tree_leaves(tuple(arguments))]
+def _fake_mode(model: torch.nn.Module, given: Any) -> FakeTensorMode | None:
+    leaves = [*model.parameters(), *model.buffers(), *torch.utils._pytree.tree_leaves(given)]
     return next((leaf.fake_mode for leaf in leaves if isinstance(leaf, FakeTensor)), None)
 
 
-def _distinct(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+def _distinct(given: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """torch.export merges identical example tensors into one input: give each place its own."""
     seen: set[int] = set()
 
@@ -91,7 +96,7 @@ def _distinct(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         seen.add(id(leaf))
         return leaf
 
-    result: tuple[Any, ...] = torch.utils._pytree.tree_map(own, arguments)
+    result: tuple[tuple[Any, ...], dict[str, Any]] = torch.utils._pytree.tree_map(own, given)
     return result
 
 

@@ -215,16 +215,20 @@ def constant_value(op: ir.Operation) -> int | float:
 
 
 def origins(op: ir.Operation) -> tuple[list[str], list[str]]:
-    """(ATen operators, graph nodes) that the operations of a nest come from, in order of appearance."""
+    """(ATen operators, graph nodes) that the operations of a nest come from, in the order in which they compute."""
     operators: dict[str, None] = {}
     nodes: dict[str, None] = {}
-    seen: set[str] = set()
-    for inner in walk(op):
-        text = str(inner.location)
-        if text in seen:
-            continue
-        seen.add(text)
+    inside = walk(op)
+    # Loads and stores carry the place of the last operator that was fused into them, so they come second.
+    arithmetic = [inner for inner in inside if inner.name.startswith(("arith.", "math."))]
+    for text in dict.fromkeys([*map(_place, arithmetic), *map(_place, inside)]):
         for operator, node in _ORIGIN.findall(text):
             operators.setdefault(operator)
             nodes.setdefault(node)
     return list(operators), list(nodes)
+
+
+def _place(op: ir.Operation) -> str:
+    """Location of an operation; bodies of named linalg operations have none, but the loop around them has."""
+    place = str(op.location)
+    return str(op.parent.operation.location) if place == "loc(unknown)" and op.parent is not None else place

@@ -15,7 +15,7 @@ module {
   }
 }
 
-// nest_1: aten.sum.dim_IntList, aten.div.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.rsqrt.default, aten.add.Tensor
+// nest_1: aten.sum.dim_IntList, aten.div.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.add.Tensor, aten.rsqrt.default
 module {
   func.func @nest(%arg0: memref<4x1xf32>, %arg1: memref<4x12xf32, strided<[24, 1], offset: ?>>, %arg2: memref<4x1xf32>, %arg3: memref<4x12xf32>, %arg4: memref<4x1xf32>, %arg5: memref<4x1xf32>, %arg6: memref<12xf32>, %arg7: memref<12xf32>, %arg8: memref<4x12xf32>) {
     %c0 = arith.constant 0 : index
@@ -73,7 +73,7 @@ module {
   }
 }
 
-// nest_2: aten.mm.default, aten.mul.Tensor, aten.add.Tensor, aten.erf.default
+// nest_2: aten.mm.default, aten.add.Tensor, aten.mul.Tensor, aten.erf.default
 module {
   func.func @nest(%arg0: memref<4x12xf32>, %arg1: memref<4x8xf32, strided<[12, 1], offset: ?>>, %arg2: memref<12x8xf32>, %arg3: memref<12xf32>, %arg4: memref<4x12xf32>) {
     %c0 = arith.constant 0 : index
@@ -134,7 +134,7 @@ module {
   }
 }
 
-// nest_4: aten.amax.default, aten.exp.default, aten.sub.Tensor, aten.sum.dim_IntList
+// nest_4: aten.amax.default, aten.sub.Tensor, aten.exp.default, aten.sum.dim_IntList
 module {
   func.func @nest(%arg0: memref<4x1xf32>, %arg1: memref<4x4xf32>, %arg2: memref<4x4xf32>, %arg3: memref<4x1xf32>) {
     %c0 = arith.constant 0 : index
@@ -172,7 +172,7 @@ module {
   }
 }
 
-// nest_5: aten.sum.default, aten.div.Tensor
+// nest_5: aten.div.Tensor, aten.sum.default
 module {
   func.func @nest(%arg0: memref<f32>, %arg1: memref<4x4xf32>, %arg2: memref<4x1xf32>) {
     %cst = arith.constant 0.000000e+00 : f32
