@@ -26,7 +26,6 @@ from torch_pim.features.machines import DeviceSpec, HostSpec
 from torch_pim.features.placement import PlacementProblem
 from torch_pim.features.profile import HostProfile
 
-
 T = TypeVar("T")
 REMEMBERED_SHAPES = 256
 
