@@ -22,8 +22,9 @@ from torch_pim.features.placement import Side
 @dataclass(frozen=True, slots=True)
 class _PreparedCall:
     kernel: Kernel
-    call: BoundCall
+    iterations: int
     side: Side
+    arguments: tuple[KernelArgument, ...]
     slots: tuple[int, ...]
     pointers: tuple[tuple[int, int], ...]
     """(position in `slots`, root) of every base pointer that is filled in at run time."""
@@ -70,11 +71,11 @@ class Executor:
             for position, root in prepared.pointers:
                 pointer = self._memory(memory, root).data_ptr()
                 slots[position] = slots[position + 1] = pointer
-            bound = prepared.kernel.bind_slots(slots, _arguments(prepared.call))
+            bound = prepared.kernel.bind_slots(slots, prepared.arguments)
             if prepared.side == "pim":
-                self._device.run(bound, prepared.call.iterations)
+                self._device.run(bound, prepared.iterations)
             else:
-                self._pool.run(bound, prepared.call.iterations)
+                self._pool.run(bound, prepared.iterations)
             for root in prepared.dead:
                 memory.pop(root, None)
         return [self._result(memory, value, kind) for value, kind in self._results]
@@ -102,8 +103,8 @@ def _constant(data: bytes, element_type: str) -> torch.Tensor:
     return torch.frombuffer(bytearray(data), dtype=TORCH_TYPES[element_type])
 
 
-def _arguments(call: BoundCall) -> list[KernelArgument]:
-    return [_placeholder(a.value) if isinstance(a.value, BufferView) else a.value for a in call.arguments]
+def _arguments(call: BoundCall) -> tuple[KernelArgument, ...]:
+    return tuple(_placeholder(a.value) if isinstance(a.value, BufferView) else a.value for a in call.arguments)
 
 
 def _placeholder(view: BufferView) -> MemRefValue:
@@ -123,7 +124,9 @@ def _prepare(
             position += 3 + 2 * len(argument.value.layout.shape)
         else:
             position += 1
-    return _PreparedCall(kernel, call, side, tuple(kernel.slots(_arguments(call))), tuple(pointers), dead)
+    arguments = _arguments(call)
+    slots = kernel.slots(arguments)
+    return _PreparedCall(kernel, call.iterations, side, arguments, tuple(slots), tuple(pointers), dead)
 
 
 def _dead_after(program: SpecialisedProgram) -> dict[int, tuple[int, ...]]:
