@@ -15,7 +15,7 @@ from torch_pim.compiler_hook.lowering.scalar_types import narrow_numbers
 from torch_pim.compiler_hook.lowering.sibling_fusion import fuse_siblings
 from torch_pim.compiler_hook.lowering.split_reductions import split_long_reductions
 
-LOWERING_VERSION = 2
+LOWERING_VERSION = 3
 """Covers elementwise fusion, split reductions, loop order and the sibling fusion rule."""
 
 _TORCH_BACKEND = (
