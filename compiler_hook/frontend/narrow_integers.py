@@ -37,7 +37,9 @@ def widen_narrow_integers(graph: Graph) -> None:
         if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
             narrow = (*_BYTES, torch.bool) if node.target in _ON_TRUTH_VALUES else _BYTES
             touched = [*node.all_input_nodes, node]
-            if any(dtype in narrow for n in touched for dtype in _dtypes(n)) and not _is_exact(node):
+            # Assertions about a tensor have no value.
+            has_value = node.meta.get("val") is not None
+            if has_value and any(dtype in narrow for n in touched for dtype in _dtypes(n)) and not _is_exact(node):
                 _widen(graph, node, narrow)
 
 
