@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml constraints.txt .pkg/torch_pim/__init__.py | $(BIN)/pyt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,models,dev]'
 	@touch $@
 
-demo: $(STAMP) ## Show what Torch-PIM does on a small model
+demo: $(STAMP) ## What every policy makes of real models, and a small one that runs
 	$(BIN)/torch-pim demo
 
 # The tests run on the package as users get it: a wheel, installed beside the checkout. What a wheel would lack (a
