@@ -1,9 +1,8 @@
 """What is left at function level besides parallel loops becomes nests too, so that nothing runs uncounted.
 
-Views, allocations and all arithmetic that sizes, offsets and loop bounds depend on are the program's own bookkeeping
-and stay; so do the stores to shape tensors, which hold nothing else. Everything else (sequential loops, scalar loads,
-arithmetic and stores) is gathered into runs, each wrapped in `scf.execute_region`. A scalar that leaves its run goes
-through a one-element buffer.
+Views, allocations and all arithmetic on sizes are the program's own bookkeeping and stay; so do shape tensors, which
+hold nothing else. Everything else (sequential loops, loads of data, arithmetic on it, stores) is gathered into runs,
+each wrapped in `scf.execute_region`. A scalar that leaves its run goes through a one-element buffer.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from torch_mlir import ir
 from torch_pim.compiler_hook.errors import LoweringError
 from torch_pim.compiler_hook.lowering.passes import entry_block, walk
 from torch_pim.compiler_hook.lowering.views import VIEWS, defining_op, root_buffer
+from torch_pim.compiler_hook.outline.scalar_ops import SUPPORTED
 
 SPILL = "pim.spill"
 """Attribute on loads of spilled scalars: outlining moves them into the nest that uses them."""
@@ -21,6 +21,7 @@ _PROGRAM = (
     *VIEWS, "memref.alloc", "memref.alloca", "memref.dealloc", "memref.get_global", "memref.dim", "arith.constant",
     "func.return", "return", "ub.poison", "scf.parallel",
 )  # fmt: skip
+_DATA = "a size, a bound or the offset of a view depends on the values of a tensor"
 
 
 def is_program_op(op: ir.Operation, needed: set[ir.Operation]) -> bool:
@@ -29,62 +30,81 @@ def is_program_op(op: ir.Operation, needed: set[ir.Operation]) -> bool:
 
 
 def bookkeeping(function: ir.OpView) -> set[ir.Operation]:
-    """Scalar operations on which views, allocation sizes or loop bounds depend, with the shape tensors they go through.
+    """Scalar operations, shape tensors and assertions that are known once the argument layouts are.
 
-    Raises LoweringError where one of them depends on computed data. An assertion that does is residue.
+    Raises LoweringError if a view, an allocation or the range of a nest depends on anything else.
     """
-    collector = _Bookkeeping(function)
+    known = _Known(function)
     needed: set[ir.Operation] = set()
     for view in entry_block(function).operations:
         op = view.operation
         if op.name in ("scf.parallel", "memref.alloc", *VIEWS):
-            needed |= collector.behind(op)
-        elif op.name == "cf.assert":
-            try:
-                needed |= {op, *collector.behind(op)}
-            except LoweringError:
-                continue
+            reason = known.obstacle_of_operands(op)
+            if reason is not None:
+                raise LoweringError(reason)
+        elif op.name in SUPPORTED or op.name in ("memref.load", "memref.store", "cf.assert"):
+            if known.obstacle(op) is None:
+                needed.add(op)
     return needed
 
 
-class _Bookkeeping:
+class _Known:
+    """Tells what can be computed without running a nest, and why anything else cannot."""
+
     def __init__(self, function: ir.OpView) -> None:
         block = entry_block(function)
-        self.stores: dict[ir.Value, list[ir.Operation]] = {}
-        self.data: set[ir.Value] = set(block.arguments)
-        """Buffers whose contents are not known before the program runs."""
-        for op in walk(function.operation, "memref.load", "memref.store"):
+        self._obstacles: dict[ir.Operation, str | None] = {}
+        self._stores: dict[ir.Value, list[ir.Operation]] = {}
+        self._data: set[ir.Value] = set(block.arguments)
+        """Buffers that nests touch or the caller sees."""
+        for op in walk(function.operation, "memref.load", "memref.store", "func.return"):
+            if op.name == "func.return":
+                self._data.update(root_buffer(operand) for operand in op.operands)
+                continue
             root = root_buffer(op.operands[1 if op.name == "memref.store" else 0])
             if op.block != block:
-                self.data.add(root)
+                self._data.add(root)
             elif op.name == "memref.store":
-                self.stores.setdefault(root, []).append(op)
+                self._stores.setdefault(root, []).append(op)
 
-    def behind(self, user: ir.Operation) -> set[ir.Operation]:
-        """All operations that the scalar operands of `user`, or the shape tensor it reads, are computed by."""
-        needed: set[ir.Operation] = set()
-        pending = self._inputs(user)
-        while pending:
-            op = pending.pop()
-            if op in needed or op.name in _PROGRAM:
-                continue
-            if op.regions:
-                raise LoweringError(f"an operand of {user.name} depends on the values of a tensor (through {op.name})")
-            needed.add(op)
-            pending += self._inputs(op)
-        return needed
+    def obstacle(self, op: ir.Operation) -> str | None:
+        """None if the operation's effect is known from layouts alone, else the reason why not."""
+        if op not in self._obstacles:
+            # What depends on itself through memory is no shape arithmetic.
+            self._obstacles[op] = _DATA
+            self._obstacles[op] = self._find_obstacle(op)
+        return self._obstacles[op]
 
-    def _inputs(self, op: ir.Operation) -> list[ir.Operation]:
-        found = []
+    def obstacle_of_operands(self, op: ir.Operation) -> str | None:
+        """The same for the scalars that an operation uses and the shape tensor that it reads."""
         for position, operand in enumerate(op.operands):
-            if not isinstance(operand.type, ir.MemRefType):
-                found.append(defining_op(operand))
-            elif op.name == "memref.load" or (op.name == "memref.reshape" and position == 1):
-                root = root_buffer(operand)
-                if root in self.data:
-                    raise LoweringError("a size, a bound or the offset of a view depends on the values of a tensor")
-                found += self.stores.get(root, [])
-        return [operation for operation in found if operation is not None]
+            source = defining_op(operand)
+            if isinstance(operand.type, ir.MemRefType):
+                reason = self._obstacle_of_buffer(operand) if op.name == "memref.reshape" and position == 1 else None
+            else:
+                reason = None if source is None else self.obstacle(source)
+            if reason is not None:
+                return reason
+        return None
+
+    def _find_obstacle(self, op: ir.Operation) -> str | None:
+        if op.name in _PROGRAM:
+            return None
+        if op.name in ("memref.load", "memref.store"):
+            return self._obstacle_of_buffer(op.operands[1 if op.name == "memref.store" else 0])
+        if op.regions:
+            return _DATA
+        if op.name not in SUPPORTED and op.name != "cf.assert":
+            return f"operation {op.name} at function level is not supported"
+        return self.obstacle_of_operands(op)
+
+    def _obstacle_of_buffer(self, buffer: ir.Value) -> str | None:
+        """None for a shape tensor: nobody but the function itself stores to it, and only what is known."""
+        root = root_buffer(buffer)
+        stores = self._stores.get(root, [])
+        if root in self._data or not stores:
+            return _DATA
+        return next((reason for store in stores if (reason := self.obstacle_of_operands(store)) is not None), None)
 
 
 def wrap_residue(function: ir.OpView) -> None:

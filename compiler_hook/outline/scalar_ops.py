@@ -11,13 +11,16 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from torch_pim.compiler_hook.errors import ShapeError
 
 Number = int | float
 
-_FLOATS: dict[str, Callable[[Number], np.floating[Any]]] = {"f64": np.float64, "f32": np.float32, "f16": np.float16}
+_FLOATS: dict[str, Callable[[Number], Any]] = {
+    "f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16,
+}  # fmt: skip
 
 
 def _trunc_div(a: int, b: int) -> int:

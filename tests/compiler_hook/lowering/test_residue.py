@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch.export import Dim
 from torch_mlir import ir
 
+import torch_pim
 from torch_pim.compiler_hook.errors import FrontendError, LoweringError
 from torch_pim.compiler_hook.frontend.export import export_graph
 from torch_pim.compiler_hook.frontend.graph_import import graph_to_linalg
@@ -19,6 +20,7 @@ from torch_pim.compiler_hook.lowering import linalg_to_loops
 from torch_pim.compiler_hook.lowering.passes import entry_block, functions
 from torch_pim.compiler_hook.lowering.residue import SPILL
 from torch_pim.compiler_hook.outline.layout import contiguous
+from torch_pim.compiler_hook.outline.nest_function import ScalarParameter
 from torch_pim.compiler_hook.outline.program import LoadScalar, StoreScalar, View
 
 Lower = Callable[..., LoweredProgram]
@@ -122,6 +124,56 @@ def test_shape_tensors_are_bookkeeping(lower: Lower) -> None:
     specialised = program.specialised([contiguous((2, 3, 5, 4))] * 3)
     assert specialised.results[0].layout.shape == (2, 3, 5, 4)
     assert all(nest.loop_nest.partitionable for nest in specialised.nests)
+
+
+SIZES = """
+func.func @f(%a: tensor<?x4xf32>, %n: i64, %s: f32) -> tensor<?x4xf32> {{
+  %c0 = arith.constant 0 : index
+  %i = arith.constant {index} : index
+  %half = arith.constant 0.5 : f32
+  %d = tensor.dim %a, %c0 : tensor<?x4xf32>
+  %sizes = tensor.from_elements %d, %d : tensor<2xindex>
+  %size = tensor.extract %sizes[%i] : tensor<2xindex>
+  %t = arith.mulf %s, %half : f32
+  %e = tensor.empty(%d) : tensor<?x4xf32>
+  %r = linalg.generic {{indexing_maps = [affine_map<(d, e) -> (d, e)>, affine_map<(d, e) -> (d, e)>],
+      iterator_types = ["parallel", "parallel"]}} ins(%a : tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) {{
+  ^bb0(%x: f32, %o: f32):
+    %k = arith.index_cast %size : index to i64
+    %m = arith.addi %k, %n : i64
+    %f = arith.sitofp %m : i64 to f32
+    %y = arith.mulf %x, %f : f32
+    %z = arith.addf %y, %t : f32
+    linalg.yield %z : f32 }} -> tensor<?x4xf32>
+  return %r : tensor<?x4xf32>
+}}"""
+
+
+def test_numbers_that_layouts_give_are_computed_outside(lower_text: LowerText) -> None:
+    """A nest gets them as numbers: a shape tensor is no memory that it could read."""
+    program = lower_text(SIZES.format(index=1))
+    (function,) = program.program.functions
+    assert sum(isinstance(parameter, ScalarParameter) for parameter in function.parameters) >= 3
+    numbers = [a.value for a in program.specialised([contiguous((3, 4)), 5, 3.0]).calls[0].arguments]
+    assert 1.5 in [number for number in numbers if isinstance(number, float)]
+
+
+def test_sizes_inside_a_nest_have_their_values() -> None:
+    function = torch_pim.compile_linalg(SIZES.format(index=1), policy="pim")["f"]
+    (result,) = function(torch.ones(3, 4), 5, 3.0)
+    assert torch.equal(result, torch.full((3, 4), 3.0 + 5.0 + 1.5))
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 2, 3), (3, 4, 5, 6)])
+def test_matmul_of_dynamic_batches(shape: tuple[int, ...]) -> None:
+    """Its inner loop runs to a size that goes through a shape tensor."""
+
+    def scores(x: torch.Tensor) -> torch.Tensor:
+        return x @ x.transpose(-1, -2)
+
+    torch._dynamo.reset()
+    x = torch.randn(shape)
+    torch.testing.assert_close(torch_pim.compile(scores, policy="pim", dynamic=True)(x), scores(x))
 
 
 @pytest.mark.parametrize(

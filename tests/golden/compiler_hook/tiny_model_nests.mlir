@@ -172,7 +172,7 @@ module {
   }
 }
 
-// nest_5: aten.div.Tensor, aten.sum.default
+// nest_5: aten.div.Tensor, aten.sum.dim_IntList
 module {
   func.func @nest(%arg0: memref<f32>, %arg1: memref<4x4xf32>, %arg2: memref<4x1xf32>) {
     %cst = arith.constant 0.000000e+00 : f32
