@@ -12,6 +12,7 @@ from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 from torch_pim.compiler_hook.frontend import normalisations
 from torch_pim.compiler_hook.frontend.activations import gelu
 from torch_pim.compiler_hook.frontend.attention import attention, log_softmax, safe_softmax, softmax
+from torch_pim.compiler_hook.frontend.embedding_bags import EMBEDDING_BAGS
 from torch_pim.compiler_hook.frontend.half_reductions import HALF_REDUCTIONS
 from torch_pim.compiler_hook.frontend.operator_gaps import GAPS
 from torch_pim.compiler_hook.frontend.transformer_layer import transformer_encoder_layer
@@ -39,7 +40,18 @@ _OWN: dict[Any, Decomposition] = {
 def decomposition_table() -> dict[Any, Decomposition]:
     """Operator overload -> decomposition, for torch.export and AOTAutograd alike. Do not modify."""
     table = dict(get_decomposition_table())
-    table.update(GAPS)
-    table.update(HALF_REDUCTIONS)
-    table.update(_OWN)
+    for forms in (GAPS, EMBEDDING_BAGS, HALF_REDUCTIONS, _OWN):
+        for overload, form in forms.items():
+            table[overload] = _or_stock(form, table[overload]) if overload in table else form
     return table
+
+
+def _or_stock(form: Decomposition, stock: Decomposition) -> Decomposition:
+    """Our form, and the one that it replaces where ours returns NotImplemented."""
+
+    @functools.wraps(form)
+    def decomposition(*arguments: Any, **keywords: Any) -> Any:
+        made = form(*arguments, **keywords)
+        return stock(*arguments, **keywords) if made is NotImplemented else made
+
+    return decomposition

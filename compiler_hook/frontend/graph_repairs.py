@@ -7,8 +7,11 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
+from torch_pim.compiler_hook.errors import FrontendError
+
 aten = torch.ops.aten
 
+_FLOAT_ONLY = (aten.max_pool3d.default, aten.max_pool3d_with_indices.default)
 _UPDATES = (
     aten.scatter.src, aten.scatter.value, aten.scatter_add.default, aten.scatter_reduce.two, aten.index_add.default,
     aten.index_copy.default, aten.index_fill.int_Scalar, aten.index_put.default, aten._unsafe_index_put.default,
@@ -18,12 +21,14 @@ _UPDATES = (
 
 def repair(graph: Graph) -> None:
     """Comparisons of a tensor with itself, which would fold to true for NaN too, and tensors without elements, on
-    which native passes divide by zero.
+    which native passes divide by zero. FrontendError for what would end the process in them.
     """
     for node in list(graph.nodes):
         if node.op != "call_function":
             continue
         value = node.meta.get("val")
+        if node.target in _FLOAT_ONLY and not node.args[0].meta["val"].dtype.is_floating_point:
+            raise FrontendError(f"{node.target} of integers has no lowering")
         if _is_empty(value):
             _replace(node, aten.full.default, [list(value.shape), 0], dtype=value.dtype, device=value.device)
         elif node.target in _UPDATES and any(_is_empty(n.meta.get("val")) for n in node.all_input_nodes[1:]):

@@ -37,7 +37,8 @@ def pow_tensor_scalar(x: Tensor, exponent: float) -> Any:
     """Integer powers by squaring; Torch-MLIR has powers of floats only."""
     if x.dtype.is_floating_point or not isinstance(exponent, int) or exponent < 0:
         return NotImplemented
-    result, factor = torch.ones_like(x), x
+    factor = x.to(torch.result_type(x, exponent))
+    result = torch.ones_like(factor)
     while exponent:
         result = result * factor if exponent % 2 else result
         factor, exponent = factor * factor, exponent // 2
@@ -143,34 +144,6 @@ def index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accum
     return torch.where(mask.reshape(*mask.shape, *[1] * (x.dim() - mask.dim())), values.reshape(()), x)
 
 
-_SUM, _MEAN = 0, 1
-"""Modes of an embedding bag."""
-
-
-def _embedding_bag(operator: Any) -> Callable[..., Any]:
-    def bag(
-        weight: Tensor,
-        indices: Tensor,
-        offsets: Tensor,
-        scale_grad_by_freq: bool = False,
-        mode: int = _SUM,
-        sparse: bool = False,
-        per_sample_weights: Tensor | None = None,
-        include_last_offset: bool = False,
-        padding_idx: int = -1,
-    ) -> Any:
-        """A mean as a sum over the size of the bag."""
-        if mode != _MEAN or include_last_offset or padding_idx >= 0:
-            return NotImplemented
-        total, *others = operator(weight, indices, offsets, scale_grad_by_freq, _SUM, sparse)
-        end = torch.full((1,), indices.shape[0], dtype=offsets.dtype, device=offsets.device)
-        sizes = torch.cat([offsets[1:], end]) - offsets
-        # An empty bag sums to zero.
-        return (total / sizes.clamp(min=1).unsqueeze(-1).to(total.dtype), *others)
-
-    return bag
-
-
 def sort_stable(x: Tensor, *, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
     """The loops that sorting lowers to exchange neighbours only, so they keep the order of equal elements."""
     return torch.sort(x, dim, descending)
@@ -188,7 +161,6 @@ def dist(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
 
 
 GAPS: Mapping[Any, Callable[..., Any]] = {
-    aten._embedding_bag_forward_only.default: _embedding_bag(aten._embedding_bag_forward_only.default),
     aten.addmv.default: addmv,
     aten.amax.default: _of_scalar,
     aten.amin.default: _of_scalar,
