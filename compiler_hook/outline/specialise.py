@@ -55,7 +55,7 @@ class _Specialiser:
         self.program = program
         self.roots: list[RootBuffer] = []
         self.values: dict[int, Value] = {}
-        self.shape_tensors: dict[int, dict[tuple[int, ...], Number]] = {}
+        self.shape_tensors: dict[tuple[int, int], Number] = {}
         self.symbols = [function.loop_nest.symbols for function in program.functions]
         self.nests: list[ConcreteNest] = []
         self.nest_numbers: dict[tuple[object, ...], int] = {}
@@ -88,12 +88,9 @@ class _Specialiser:
                         step.operation, operands, step.operand_type, step.result_type, step.predicate
                     )
                 case StoreScalar():
-                    indices = tuple(self._integer(i) for i in step.indices)
-                    self.shape_tensors.setdefault(self._buffer(step.target).root, {})[indices] = self._number(
-                        step.value
-                    )
+                    self.shape_tensors[self._element(step.target, step.indices)] = self._number(step.value)
                 case LoadScalar():
-                    self.values[step.result.index] = self._load(step)
+                    self.values[step.result.index] = self._shape_element(step.source, step.indices)
                 case Check():
                     if not self._number(step.condition):
                         raise ShapeError(f"{self.program.name}: {step.message}")
@@ -133,12 +130,17 @@ class _Specialiser:
         assert isinstance(value, BufferView)
         return value
 
-    def _load(self, step: LoadScalar) -> Number:
-        stored = self.shape_tensors.get(self._buffer(step.source).root, {})
-        indices = tuple(self._integer(i) for i in step.indices)
-        if indices not in stored:
-            raise LoweringError(f"{self.program.name}: element {indices} of a shape tensor is read but never stored")
-        return stored[indices]
+    def _shape_element(self, buffer: Operand, indices: Sequence[Operand]) -> Number:
+        element = self._element(buffer, indices)
+        if element not in self.shape_tensors:
+            raise LoweringError(f"{self.program.name}: element {element[1]} of a shape tensor is read but never stored")
+        return self.shape_tensors[element]
+
+    def _element(self, buffer: Operand, indices: Sequence[Operand]) -> tuple[int, int]:
+        """(root, position) of an element: the same through every view of the root."""
+        view = self._buffer(buffer)
+        steps = zip(indices, view.layout.strides, strict=True)
+        return view.root, view.layout.offset + sum(self._integer(index) * stride for index, stride in steps)
 
     def _view(self, step: View) -> BufferView:
         source = self._buffer(step.source)
@@ -162,8 +164,8 @@ class _Specialiser:
                 return source
             case "reshape":
                 assert step.shape is not None
-                stored = self.shape_tensors.get(self._buffer(step.shape).root, {})
-                return layouts.reshape(source, [int(stored[i,]) for i in range(len(stored))])
+                rank = self._buffer(step.shape).layout.shape[0]
+                return layouts.reshape(source, [int(self._shape_element(step.shape, (i,))) for i in range(rank)])
         raise LoweringError(f"view {step.kind} is not supported")
 
     def _invoke(self, step: Invoke) -> None:
