@@ -39,6 +39,8 @@ class Summary:
     """Unique nests per comparison, summed, whose better side means something and is free."""
     decisive_balanced_accuracy: float
     """Over all of them together; NaN if all are of one side."""
+    coverage: float
+    """Decisive nests over all unique nests, those that no policy may offload included."""
 
 
 def profile_settings(seed: int) -> tuple[ProfileSetting, ...]:
@@ -93,6 +95,7 @@ def _summary(policy: str, setting: Setting, flush: Flush, pairs: Sequence[PairCo
         worst_slowdown=max(1.0, *(1.0 / r.speedup for r in results)),
         decisive_nests=decisive_nests,
         decisive_balanced_accuracy=accuracy,
+        coverage=decisive_nests / len(nests) if nests else 0.0,
     )
 
 

@@ -39,7 +39,17 @@ def render_evaluation(comparisons: Sequence[Comparison], summaries: Iterable[Sum
         *(f"  {host} with {device}" for host, device in pairs),
         "",
     ]
-    header = ("policy", "setting", "plan regret", "worst", "nest regret", "worst slowdown", "accuracy", "decisive")
+    header = (
+        "policy",
+        "setting",
+        "plan regret",
+        "worst",
+        "nest regret",
+        "worst slowdown",
+        "accuracy",
+        "decisive",
+        "coverage",
+    )
     lines += table(header, (_summary_row(s) for s in summaries if s.flush == flush))
     lines += ["", "speedup of the whole plan over host-only code"]
     names = tuple(comparisons[0].pairs[0].policies)
@@ -57,6 +67,7 @@ def _summary_row(summary: Summary) -> tuple[str, ...]:
         f"{summary.worst_slowdown:.2f}x",
         f"{summary.decisive_balanced_accuracy:.3f}",
         str(summary.decisive_nests),
+        f"{100 * summary.coverage:.0f}%",
     )
 
 

@@ -68,6 +68,7 @@ def test_sums_by_hand():
     assert found["b", "static", "serial"].worst_slowdown == pytest.approx(1.25)
     # Three decisive free nests: two are faster on PIM, one on the host.
     assert a.decisive_nests == 3
+    assert a.coverage == 3 / 6
     assert a.decisive_balanced_accuracy == 1.0
     assert found["b", "static", "serial"].decisive_balanced_accuracy == 0.0
     assert found["a", "profiled", "bandwidth"].plan_regret == pytest.approx(0.21)
