@@ -45,14 +45,13 @@ class CompiledModel:
 
     def report(self) -> str:
         """What ran where and why, with the share of operators that run as compiled nests."""
-        plans = self.plan
-        if not plans:
+        session = self._session
+        if not session.nodes:
             return "nothing compiled yet: call the model once"
-        parts = [render_plan(plan) for plan in plans]
-        parts.append(f"compiled operators: {100.0 * self._session.compiled_share:.1f} %")
-        for fallback in self._session.fallbacks:
-            names = ", ".join(f"{entry.operator} ({entry.reason})" for entry in fallback.operators)
-            parts.append(f"in PyTorch eager: {names}")
+        parts = [render_plan(plan) for plan in self.plan]
+        parts.append(f"compiled operators: {100.0 * session.compiled_share:.1f} %")
+        eager = [entry for fallback in session.fallbacks for entry in fallback.operators]
+        parts += [f"in PyTorch eager: {entry.operator} ({entry.reason})" for entry in dict.fromkeys(eager)]
         return "\n".join(parts)
 
 
