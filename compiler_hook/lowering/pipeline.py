@@ -8,7 +8,7 @@ from torch_pim.compiler_hook.lowering.dimensions import resolve_dimensions
 from torch_pim.compiler_hook.lowering.fusion import fuse_elementwise
 from torch_pim.compiler_hook.lowering.linalg_form import own_results, private_initial_values, reductions_innermost
 from torch_pim.compiler_hook.lowering.nan_order import order_nan
-from torch_pim.compiler_hook.lowering.passes import functions, run_passes
+from torch_pim.compiler_hook.lowering.passes import entry_block, functions, run_passes
 from torch_pim.compiler_hook.lowering.residue import wrap_residue
 from torch_pim.compiler_hook.lowering.run_time_checks import check_data
 from torch_pim.compiler_hook.lowering.scalar_types import narrow_numbers
@@ -59,6 +59,8 @@ def linalg_to_loops(module: ir.Module) -> None:
     _protect_arguments(module)
     run_passes(module, _BUFFERIZE, "bufferization")
     run_passes(module, _LOOPS, "linalg to loops")
+    if any(view.operation.name.startswith("affine.") for f in functions(module) for view in entry_block(f).operations):
+        run_passes(module, "lower-affine,canonicalize,cse", "arithmetic on sizes")
     resolve_dimensions(module)
     for function in functions(module):
         check_data(function)

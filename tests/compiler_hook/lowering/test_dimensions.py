@@ -43,3 +43,17 @@ def test_two_dynamic_dimensions_of_a_matmul(lower: Lower) -> None:
     specialised = program.specialised([contiguous((5, 16)), contiguous((16, 3))])
     assert specialised.results[0].layout.shape == (5, 3)
     assert specialised.nests[0].loop_nest.parallel_trip == 15
+
+
+def test_offsets_that_are_sums_of_sizes(lower: Lower) -> None:
+    """The second half of a concatenation begins where the first one ends."""
+    n, m = Dim("n", min=2), Dim("m", min=2)
+    program = lower(
+        lambda x, y: torch.cat([x, y], 1), torch.randn(4, 6), torch.randn(4, 8), dynamic_shapes=({1: n}, {1: m})
+    )
+    specialised = program.specialised([contiguous((4, 3)), contiguous((4, 5))])
+    stored = [a.value.layout for call in specialised.calls for a in call.arguments if a.stored]
+    assert [(layout.shape, layout.strides, layout.offset) for layout in stored] == [
+        ((4, 3), (8, 1), 0),
+        ((4, 5), (8, 1), 3),
+    ]
