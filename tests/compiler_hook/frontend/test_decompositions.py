@@ -203,7 +203,14 @@ def test_transformer_encoder_layer(norm_first: bool, activation: str) -> None:
 
 def test_the_table_takes_our_forms_and_keeps_the_rest() -> None:
     table = decomposition_table()
-    assert table[torch.ops.aten.gelu.default] is gelu
-    assert table[torch.ops.aten.native_layer_norm.default] is normalisations.native_layer_norm
+    x = sample(5)
+    assert torch.equal(table[torch.ops.aten.gelu.default](x, approximate="tanh"), gelu(x, "tanh"))
     assert torch.ops.aten.mm.default not in table
     assert torch.ops.aten.addmm.default in table
+
+
+def test_where_our_form_declines_the_stock_form_is_used() -> None:
+    pool = decomposition_table()[torch.ops.aten._adaptive_avg_pool2d.default]
+    for dtype in (torch.float32, torch.float16):
+        x = sample(1, 2, 7, 7, dtype=dtype)
+        assert_same(pool(x, [4, 4]), F.adaptive_avg_pool2d(x, (4, 4)))
