@@ -36,7 +36,7 @@ def test_wider_types_stay_as_they_are(operator):
     arguments = {
         aten.convolution.default: (torch.ones(2, 3, 3, 3), None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1),
     }.get(operator, ())
-    assert decomposition_table()[operator](torch.ones(1, 3, 8, 8), *arguments) is NotImplemented
+    assert HALF_REDUCTIONS[operator](torch.ones(1, 3, 8, 8), *arguments) is NotImplemented
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
