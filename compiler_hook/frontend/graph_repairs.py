@@ -20,8 +20,10 @@ _UPDATES = (
 
 
 def repair(graph: Graph) -> None:
-    """Comparisons of a tensor with itself, which would fold to true for NaN too, and tensors without elements, on
-    which native passes divide by zero. FrontendError for what would end the process in them.
+    """Raises FrontendError for what would end the process in native code.
+
+    Mends comparisons of a tensor with itself, which would fold to true for NaN too; views that mix dynamic sizes, which
+    would be paired by position; and tensors without elements, on which native passes divide by zero.
     """
     for node in list(graph.nodes):
         if node.op != "call_function":
@@ -38,6 +40,22 @@ def repair(graph: Graph) -> None:
                 is_nan = graph.call_function(aten.isnan.default, node.args[:1])
             is_nan.meta["val"] = value
             _replace(node, aten.logical_not.default, [is_nan])
+        elif node.target == aten.view.default and _runs(node.args[0].meta["val"].shape) != _runs(value.shape):
+            with graph.inserting_before(node):
+                flat = graph.call_function(aten.view.default, (node.args[0], [-1]))
+            flat.meta["val"] = node.args[0].meta["val"].reshape(-1)
+            node.replace_input_with(node.args[0], flat)
+
+
+def _runs(shape: torch.Size) -> list[str | int]:
+    """Dynamic sizes by their expressions, and the products of the static sizes between them."""
+    found: list[str | int] = [1]
+    for size in shape:
+        if isinstance(size, int):
+            found[-1] *= size
+        else:
+            found += [str(size), 1]
+    return found
 
 
 def _is_empty(value: Any) -> bool:
