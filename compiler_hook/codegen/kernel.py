@@ -54,7 +54,9 @@ class BoundKernel:
             raise ValueError(f"{self.name}: expected a range within [0, {self.iterations}), found [{lo}, {hi})")
         message = self._call(lo, hi, self._address)
         if message:
-            raise NestAssertionError(f"{self.name}: {ctypes.string_at(message).decode(errors='replace')}")
+            operators = ", ".join(self._kernel.function.loop_nest.aten_operators)
+            where = f" (in {operators})" if operators else ""
+            raise NestAssertionError(f"{self.name}: {ctypes.string_at(message).decode(errors='replace')}{where}")
 
     @property
     def name(self) -> str:

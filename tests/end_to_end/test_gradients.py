@@ -9,14 +9,21 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from torch_pim.experiments.workloads.convolutions import ResNet
+
 from .comparison import assert_equal_to_eager
 from .compiling import compiled, target_for
 from .small_models import MODELS, workload
 
+
+def _residual_network() -> tuple[nn.Module, tuple[Tensor]]:
+    return ResNet((8, 16), classes=10), (torch.randn(2, 3, 32, 32),)
+
+
 TRAINED = {
     "mlp": MODELS["mlp"],
     "bert-small": workload("bert-small", layers=1, sequence=8, heads=2, batch=2),
-    "resnet-small": workload("resnet-small", image=32, batch=2),
+    "resnet": _residual_network,
     "lstm": MODELS["lstm"],
     "embedding-bag": MODELS["embedding-bag"],
 }
