@@ -103,11 +103,6 @@ def div_scalar_mode(x: Tensor, y: float, *, rounding_mode: str | None) -> Any:
     return torch.div(x, torch.full((), y, dtype=dtype, device=x.device), rounding_mode=rounding_mode)
 
 
-def _of_scalar(x: Tensor, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
-    """The extreme of a tensor without dimensions is the tensor itself."""
-    return x.clone() if x.dim() == 0 else NotImplemented
-
-
 def fmod_scalar(x: Tensor, other: float) -> Tensor:
     dtype = torch.result_type(x, other)
     return torch.fmod(x.to(dtype), torch.full((), other, dtype=dtype, device=x.device))
@@ -162,8 +157,6 @@ def dist(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
 
 GAPS: Mapping[Any, Callable[..., Any]] = {
     aten.addmv.default: addmv,
-    aten.amax.default: _of_scalar,
-    aten.amin.default: _of_scalar,
     aten.as_strided.default: as_strided,
     aten.clamp.default: clamp,
     aten.clamp.Tensor: clamp_tensor,
