@@ -14,16 +14,20 @@ from torch_pim.compiler_hook.lowering.passes import collected_errors, first_line
 def parse_linalg(source: str | Path | ir.Module) -> ir.Module:
     """A private copy of a module given as text, as a path of a `.mlir` file, or as an object; calls are inlined.
 
-    Raises FrontendError with the position of the first syntax error.
+    A string that ends in `.mlir` is a path. Raises FrontendError with the position of the first syntax error.
     """
+    if isinstance(source, str) and source.endswith(".mlir") and "\n" not in source:
+        source = Path(source)
     if isinstance(source, ir.Module):
         text, origin = str(source), "module"
     elif isinstance(source, Path):
         if not source.is_file():
             raise FrontendError(f"{source}: no such file; expected a linalg-on-tensors .mlir file")
         text, origin = source.read_text(), str(source)
-    else:
+    elif isinstance(source, str):
         text, origin = source, "module text"
+    else:
+        raise FrontendError(f"expected MLIR text, the path of a .mlir file or a module, got {type(source).__name__}")
     context = new_context()
     with context, collected_errors(context) as errors:
         try:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from torch_pim.compiler_hook.errors import LoweringError, ShapeError
 from torch_pim.compiler_hook.outline import layout as layouts
+from torch_pim.compiler_hook.outline.bounds import check_bounds
 from torch_pim.compiler_hook.outline.layout import Layout
 from torch_pim.compiler_hook.outline.nest_function import (
     ConcreteNest,
@@ -192,7 +193,10 @@ class _Specialiser:
         key = (function, layouts_of_buffers, tuple(symbols.items()))
         number = self.nest_numbers.setdefault(key, len(self.nests))
         if number == len(self.nests):
-            nest = nest_function.loop_nest.at(symbols) if symbols else nest_function.loop_nest
+            nest = nest_function.loop_nest
+            if symbols:
+                nest = nest.at(symbols)
+                check_bounds(self.program.name, nest, parameters)
             self.nests.append(ConcreteNest(nest_function, nest, parameters))
         return number
 
