@@ -48,7 +48,11 @@ class CompiledModel:
         session = self._session
         if not session.nodes:
             return "nothing compiled yet: call the model once"
-        parts = [render_plan(plan) for plan in self.plan]
+        parts = [
+            f"graph {number}, shape {shape}: {render_plan(plan_of(placed))}"
+            for number, graph in enumerate(session.graphs)
+            for shape, placed in enumerate(graph.placed)
+        ]
         parts.append(f"compiled operators: {100.0 * session.compiled_share:.1f} %")
         eager = [entry for fallback in session.fallbacks for entry in fallback.operators]
         parts += [f"in PyTorch eager: {entry.operator} ({entry.reason})" for entry in dict.fromkeys(eager)]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from torch_pim.compiler_hook.errors import OptionError
+from torch_pim.compiler_hook.errors import FrontendError, LoweringError, OptionError
 from torch_pim.compiler_hook.frontend.mlir_text import parse_linalg
 from torch_pim.compiler_hook.lowered import LoweredProgram, lower_model, lower_module
 from torch_pim.compiler_hook.outline.nest_function import MemRefParameter, Parameter
@@ -100,7 +100,13 @@ def _lower_named(reference: str, given: Mapping[str, OptionValue]) -> LoweredMod
             )
     model = resolved.program if resolved.program is not None else resolved.module
     assert model is not None
-    return LoweredModel(resolved.name, in_force, lower_model(model, resolved.arguments))
+    try:
+        lowered = lower_model(model, resolved.arguments)
+    except (FrontendError, LoweringError) as error:
+        raise type(error)(
+            f"{reference} cannot be planned as a whole; torch.compile would run what does not lower in eager: {error}"
+        ) from error
+    return LoweredModel(resolved.name, in_force, lowered)
 
 
 def _lower_file(path: Path, given: Mapping[str, OptionValue]) -> LoweredModel:

@@ -48,7 +48,5 @@ def _is_certain(nest: LoopNest, access: Access) -> bool:
 
 def _reach_bytes(nest: LoopNest, access: Access) -> int:
     """Bytes from the first to behind the last element that the access touches."""
-    steps = sum(
-        abs(concrete(stride)) * (concrete(nest.loops[loop].trip) - 1) for loop, stride in access.byte_strides
-    )
+    steps = sum(abs(concrete(stride)) * (concrete(nest.loops[loop].trip) - 1) for loop, stride in access.byte_strides)
     return steps + ELEMENT_BYTES[access.element_type]

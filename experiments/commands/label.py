@@ -83,6 +83,8 @@ def _label(arguments: argparse.Namespace) -> dict[str, Any]:
         raise OptionError(f"--output {str(arguments.output)!r}: expected a name ending in .parquet")
     if arguments.every < 1:
         raise OptionError(f"--every {arguments.every}: expected at least 1")
+    if arguments.random_machines < 0:
+        raise OptionError(f"--random-machines {arguments.random_machines}: expected 0 or more")
     corpus = get_corpus(arguments.corpus).every(arguments.every)
     machines = label_machines(arguments.host, arguments.device, arguments.random_machines, arguments.seed)
     settings = LabelSettings(

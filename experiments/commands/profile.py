@@ -21,7 +21,8 @@ class ProfileCommand:
     description: str = f"""\
 Writes one host profile per unique nest of a model, for --profile of torch-pim plan and compare and for the option
 'profile' of torch.compile. --origin wall runs every nest alone, on made-up data, on this machine: its profiles carry
-this CPU's identity and are used for no other host. --origin simulated takes counters from the emulator for a host
+this CPU's identity, so that no placement for one of the host presets uses them: they are for reading and for
+comparing with modelled times. --origin simulated takes counters from the emulator for a host
 specification, with 5 % noise. The file appears whole or not at all.
 
 {MODEL_HELP}
@@ -35,7 +36,10 @@ examples:
         add_model_argument(parser)
         parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="JSON lines to write")
         parser.add_argument(
-            "--origin", choices=("wall", "simulated"), required=True, help="measured here, or simulated"
+            "--origin",
+            choices=("simulated", "wall"),
+            default="simulated",
+            help="simulated for a host specification (default), or measured here",
         )
         parser.add_argument(
             "--host", help=f"host of simulated profiles, preset or TOML file (default: {DEFAULTS.host})"
@@ -77,6 +81,8 @@ def _profile(arguments: argparse.Namespace) -> dict[str, Any]:
 
     if not arguments.output.absolute().parent.is_dir():
         raise OptionError(f"--output {str(arguments.output)!r}: its folder does not exist; create it first")
+    if arguments.output.is_dir():
+        raise OptionError(f"--output {str(arguments.output)!r} is a folder: expected the name of a file")
     if arguments.origin == "wall" and arguments.host is not None:
         raise OptionError("--host is for simulated profiles: wall time is measured on this machine")
     if arguments.origin == "simulated" and arguments.warm:

@@ -17,6 +17,15 @@ FLUSH_TITLES: dict[Flush, str] = {
 }
 
 
+READING = (
+    "  How to read this: copies are nests that only move data; unique counts different nests, each decided once.",
+    "  oracle takes the faster side of every nest by itself, optimum the best plan (two counts where it differs",
+    "  between the flush models). Policies that decide nest by nest, learned among them, do not see the flushes",
+    "  between nests; learned+residency does, assuming serial ones. 'matrix from host' is a matrix that the caller",
+    "  has just written, 'resident' one that lies in memory, as weights do.",
+)
+
+
 def render_case(case: ComparedCase) -> str:
     """Counts, then one line per policy under both flush models."""
     if case.comparison is None:
@@ -55,7 +64,7 @@ def render_summary(cases: Sequence[ComparedCase]) -> str:
         names = tuple(pairs[0][1].results[flush])
         rows = [(label, *(f"{pair.results[flush][name].speedup:.2f}x" for name in names)) for label, pair in pairs]
         lines += ["", f"  {title}", *table(("model", *names), rows)]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *READING])
 
 
 def render_execution(result: ExecutionResult) -> str:

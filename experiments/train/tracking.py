@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -42,6 +43,8 @@ def save_tracked(
     Artifacts are kept in `mlartifacts` beside the database. Raises OptionError for a store that is not SQLite, and
     TrainingError if MLflow dropped the model's signature.
     """
+    # MLflow reports usage to its makers as soon as it is imported, unless told not to.
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     import mlflow
     from mlflow.tracking import MlflowClient
 

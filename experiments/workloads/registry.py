@@ -28,7 +28,8 @@ def get_workload(name: str) -> Workload:
     if name in WORKLOADS:
         return WORKLOADS[name]
     close = difflib.get_close_matches(name, WORKLOADS, n=3)
-    hint = f"did you mean {' or '.join(repr(c) for c in close)}?" if close else f"known: {', '.join(WORKLOADS)}"
+    hint = f"did you mean {' or '.join(repr(c) for c in close)}?" if close else f"known: {', '.join(WORKLOADS)}."
     raise OptionError(
-        f"no workload {name!r}: {hint} A model of your own is 'package.module:factory' or a path ending in '.pt2'."
+        f"no workload {name!r}: {hint} "
+        "A model of your own is 'package.module:factory' or a path ending in '.pt2' or '.mlir'."
     )

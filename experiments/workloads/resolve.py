@@ -77,6 +77,8 @@ def _working_directory_importable() -> Iterator[None]:
 
 def _call_factory(reference: str) -> tuple[nn.Module, tuple[Any, ...]]:
     module_name, _, attribute = reference.partition(":")
+    if not module_name or not attribute:
+        raise OptionError(f"model {reference!r}: expected 'package.module:factory'")
     with _working_directory_importable():
         try:
             found: Any = importlib.import_module(module_name)
@@ -85,7 +87,13 @@ def _call_factory(reference: str) -> tuple[nn.Module, tuple[Any, ...]]:
         factory = getattr(found, attribute, None)
         if not callable(factory):
             raise OptionError(f"model {reference!r}: module {module_name!r} has no callable {attribute!r}")
-        result = factory()
+        try:
+            result = factory()
+        except Exception as error:  # a user's own code raises what it likes
+            raise OptionError(
+                f"model {reference!r}: its factory, which is called without arguments, raised "
+                f"{type(error).__name__}: {error}"
+            ) from error
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], nn.Module)):
         raise OptionError(f"model {reference!r} returned {type(result).__name__}, expected (nn.Module, arguments)")
     module, arguments = result

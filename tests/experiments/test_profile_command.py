@@ -125,7 +125,11 @@ def test_a_folder_that_is_not_there(capsys, tmp_path):
     assert "its folder does not exist" in err
 
 
-def test_origin_is_asked_for(capsys, tmp_path):
-    with pytest.raises(SystemExit):
-        main(["profile", "add", "-o", str(tmp_path / "p.jsonl")])
-    assert "--origin" in capsys.readouterr().err
+def test_profiles_are_simulated_unless_asked_otherwise(capsys, tmp_path):
+    assert main(["profile", "add", "--set", "rows=64", "-o", str(tmp_path / "p.jsonl")]) == 0
+    assert "1 simulated profiles of add" in capsys.readouterr().out
+
+
+def test_a_folder_is_no_output(capsys, tmp_path):
+    assert main(["profile", "add", "-o", str(tmp_path)]) == 2
+    assert "is a folder: expected the name of a file" in capsys.readouterr().err

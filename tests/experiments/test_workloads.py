@@ -209,3 +209,18 @@ class TestResolve:
         path.write_bytes(b"not a program")
         with pytest.raises(OptionError, match=r"not a program written by torch\.export\.save"):
             resolve_model(str(path))
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"), [(":make", "expected 'package.module:factory'"), ("json:", "expected")]
+)
+def test_half_a_factory_is_refused(reference, message):
+    with pytest.raises(OptionError, match=message):
+        resolve_model(reference)
+
+
+def test_a_factory_that_raises_is_named(tmp_path, monkeypatch):
+    (tmp_path / "broken_factory_module.py").write_text("def make():\n    raise RuntimeError('no weights here')\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OptionError, match=r"broken_factory_module:make.* raised RuntimeError: no weights here"):
+        resolve_model("broken_factory_module:make")

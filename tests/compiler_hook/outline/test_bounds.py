@@ -34,5 +34,5 @@ def test_a_string_that_ends_in_mlir_is_a_path(tmp_path):
     assert list(torch_pim.compile_linalg(str(file), policy="host")) == ["add"]
     with pytest.raises(FrontendError, match=r"nosuch\.mlir: no such file"):
         torch_pim.compile_linalg(str(tmp_path / "nosuch.mlir"))
-    with pytest.raises(FrontendError, match="expected MLIR text, .* got int"):
+    with pytest.raises(FrontendError, match=r"expected MLIR text, .* got int"):
         torch_pim.compile_linalg(5)
