@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -49,11 +50,29 @@ def repair(graph: Graph) -> None:
                 is_nan = graph.call_function(aten.isnan.default, node.args[:1])
             is_nan.meta["val"] = value
             _replace(node, aten.logical_not.default, [is_nan])
+        elif node.target is torch.sym_sum:
+            _replace_sum(graph, node)
+        elif node.target is operator.pow and node.args[1] == 2:
+            _replace(node, operator.mul, [node.args[0], node.args[0]])
         elif node.target == aten.view.default and _runs(first.shape) != _runs(value.shape):
             with graph.inserting_before(node):
                 flat = graph.call_function(aten.view.default, (node.args[0], [-1]))
             flat.meta["val"] = first.reshape(-1)
             node.replace_input_with(node.args[0], flat)
+
+
+def _replace_sum(graph: Graph, node: Node) -> None:
+    """The importer knows sums of two sizes only."""
+    parts: Any = node.args[0]
+    first, *others = parts
+    for other in others:
+        with graph.inserting_before(node):
+            total = graph.call_function(operator.add, (first, other))
+        values = [part.meta["val"] if isinstance(part, Node) else part for part in (first, other)]
+        total.meta["val"] = values[0] + values[1]
+        first = total
+    node.replace_all_uses_with(first)
+    graph.erase_node(node)
 
 
 def _runs(shape: torch.Size) -> list[str | int]:

@@ -38,7 +38,7 @@ def build_nest(op: ir.Operation) -> BuiltNest:
     several views is one parameter, with the views inside; otherwise the view itself is the parameter.
     """
     free = _free_values(op)
-    sunk = _views_to_sink(free)
+    sunk = _views_to_sink(op, free)
     prologue, parameters = _split(free, sunk)
     module = ir.Module.create(op.location)
     types = [_parameter_type(value, op, prologue) for value in parameters]
@@ -109,13 +109,28 @@ def _free_values(op: ir.Operation) -> list[ir.Value]:
     return list(free)
 
 
-def _views_to_sink(free: list[ir.Value]) -> set[ir.Value]:
-    """Views of buffers that are visible through more than one value."""
+def _views_to_sink(op: ir.Operation, free: list[ir.Value]) -> set[ir.Value]:
+    """Views of buffers that are visible through more than one value.
+
+    Not where one of them is a memref.reshape, which has no place in a nest, as long as the nest only reads the buffer:
+    parameters that overlap do no harm then.
+    """
     by_root: dict[ir.Value, list[ir.Value]] = {}
     for value in free:
         if isinstance(value.type, ir.MemRefType):
             by_root.setdefault(root_buffer(value), []).append(value)
-    return {value for values in by_root.values() if len(values) > 1 for value in values}
+    written = {root_buffer(store.operands[1]) for store in walk(op, "memref.store")}
+    return {
+        value
+        for root, values in by_root.items()
+        if len(values) > 1 and (root in written or not any(_is_reshaped(value) for value in values))
+        for value in values
+    }
+
+
+def _is_reshaped(view: ir.Value) -> bool:
+    op = defining_op(view)
+    return op is not None and op.name in VIEWS and (op.name == "memref.reshape" or _is_reshaped(op.operands[0]))
 
 
 def _split(free: list[ir.Value], sunk: set[ir.Value]) -> tuple[list[ir.Operation], list[ir.Value]]:
