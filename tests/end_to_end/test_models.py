@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import torch_pim
 from torch_pim.compiler_hook.target import Target
 from torch_pim.experiments.workloads import get_workload
 
@@ -45,3 +46,20 @@ def test_language_models_in_half_precision(name: str, dtype: str) -> None:
         model, session = compiled(module, target_for("pim"))
         assert_equal_to_eager(model(*arguments), expected, HALF_TOLERANCES[dtype])
     assert not session.fallbacks
+
+
+@pytest.mark.parametrize("options", [None, {"policy": "pim", "device": "ndp-hmc-32"}], ids=["defaults", "options"])
+def test_by_the_name_of_the_backend(options: dict[str, str] | None) -> None:
+    module, arguments = MODELS["mlp"]()
+    with torch.no_grad():
+        model = torch.compile(module, backend="torch_pim", options=options)
+        assert_equal_to_eager(model(*arguments), module(*arguments))
+
+
+def test_an_exported_program() -> None:
+    module, arguments = MODELS["attention"]()
+    program = torch.export.export(module, arguments)
+    with torch.no_grad():
+        model = torch_pim.compile(program, policy="pim")
+        assert_equal_to_eager(model(*arguments), module(*arguments))
+    assert model.plan[0].on_pim == model.plan[0].calls
