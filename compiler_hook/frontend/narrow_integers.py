@@ -10,21 +10,27 @@ import operator
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
 aten = torch.ops.aten
 
 _BYTES = (torch.int8, torch.uint8)
-_EXACT = (
-    aten._to_copy.default, aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.bitwise_and.Tensor,
-    aten.bitwise_or.Tensor, aten.bitwise_xor.Tensor, aten.bitwise_not.default, aten.cat.default, aten.clone.default,
-    aten.embedding.default, aten.expand.default, aten.gather.default, aten.index.Tensor, aten.index_select.default,
-    aten.permute.default, aten.select.int, aten.slice.Tensor, aten.squeeze.dims, aten.unsqueeze.default,
-    aten.view.default, aten.where.self,
+_ELEMENTWISE = (
+    aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.bitwise_and.Tensor, aten.bitwise_or.Tensor,
+    aten.bitwise_xor.Tensor,
 )  # fmt: skip
-"""Operators that are right on bytes as long as all their tensors are of one type."""
-
+"""Right on bytes if both operands are tensors of one type."""
+_MOVES = (
+    aten._to_copy.default, aten.bitwise_not.default, aten.clone.default, aten.embedding.default,
+    aten.expand.default, aten.flip.default, aten.gather.default, aten.index.Tensor, aten.index_select.default,
+    aten.permute.default, aten.select.int, aten.slice.Tensor, aten.squeeze.dims, aten.unsqueeze.default,
+    aten.view.default,
+)  # fmt: skip
+"""Right on bytes."""
+_JOINS = (aten.cat.default, aten.where.self)
+"""Right on bytes if nothing is promoted."""
 _ON_TRUTH_VALUES = (
     aten.sort.default, aten.topk.default, aten.scatter_add.default, aten.scatter_reduce.two, aten.index_add.default,
     aten.index_put.default,
@@ -50,15 +56,13 @@ def _dtypes(node: Node) -> list[torch.dtype]:
 
 
 def _is_exact(node: Node) -> bool:
-    if node.target not in _EXACT:
-        return False
-    elementwise = node.target in _EXACT[1:7]
+    if node.target in _MOVES:
+        return True
+    types = {dtype for n in (*node.all_input_nodes, node) for dtype in _dtypes(n)}
+    if node.target in _JOINS:
+        return len(types - {torch.bool}) == 1
     # A number as second operand, a factor, or another type to promote to would take the way that is wrong.
-    return not elementwise or (
-        isinstance(node.args[1], Node)
-        and not node.kwargs
-        and len({dtype for n in (*node.all_input_nodes, node) for dtype in _dtypes(n)}) == 1
-    )
+    return node.target in _ELEMENTWISE and isinstance(node.args[1], Node) and not node.kwargs and len(types) == 1
 
 
 def _widen(graph: Graph, node: Node, narrow: tuple[torch.dtype, ...]) -> None:
@@ -70,7 +74,9 @@ def _widen(graph: Graph, node: Node, narrow: tuple[torch.dtype, ...]) -> None:
     if node.kwargs.get("dtype") in narrow:
         node.kwargs = {**node.kwargs, "dtype": torch.int32}
     arguments, keywords = map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
-    _set_value(node, node.target(*arguments, **keywords))  # type: ignore[operator]
+    # The mode of the graph, for an operator that makes a tensor from nothing.
+    with _first_tensor(expected).fake_mode:
+        _set_value(node, node.target(*arguments, **keywords))  # type: ignore[operator]
     if isinstance(expected, torch.Tensor):
         _cast_back(graph, node, expected)
         return
@@ -79,6 +85,11 @@ def _widen(graph: Graph, node: Node, narrow: tuple[torch.dtype, ...]) -> None:
             position: Any = user.args[1]
             _set_value(user, node.meta["val"][position])
             _cast_back(graph, user, expected[position])
+
+
+def _first_tensor(value: Any) -> FakeTensor:
+    parts = value if isinstance(value, (tuple, list)) else (value,)
+    return next(part for part in parts if isinstance(part, FakeTensor))
 
 
 def _set_value(node: Node, value: Any) -> None:

@@ -167,6 +167,20 @@ def test_narrow_integers(dtype: torch.dtype, low: int, high: int, target: Target
 
 
 I64 = torch.int64
+
+
+def test_unsigned_bytes_beside_other_types(target: Target) -> None:
+    """200 must not become -56 on its way to a wider type."""
+    u, i = torch.tensor([200, 3], dtype=torch.uint8), torch.tensor([1, -2])
+    f, b = torch.tensor([0.5, 1.5]), torch.tensor([1, -5], dtype=torch.int8)
+
+    def function(u: Tensor, i: Tensor, f: Tensor, b: Tensor) -> tuple[Tensor, ...]:
+        joined = torch.cat([u, i]), torch.cat([u, f]), torch.stack([u, b]), torch.where(f > 1, u, i)
+        return *joined, u + i, u + b, u * f, u / 7, u.float().mean(), torch.where(f > 1, u, b), u > i
+
+    check(function, target, u, i, f, b)
+
+
 ROWS = torch.arange(15.0).reshape(3, 5)
 
 
