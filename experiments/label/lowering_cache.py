@@ -6,9 +6,7 @@ import functools
 import hashlib
 import json
 from dataclasses import dataclass
-from importlib import resources
 from importlib.metadata import version
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from torch_pim.compiler_hook.outline.nest_function import ConcreteNest
@@ -16,6 +14,7 @@ from torch_pim.experiments.corpus.corpora import Entry
 from torch_pim.experiments.label.records import RecordError, decode, encode
 from torch_pim.experiments.label.unique_nests import lower_entry
 from torch_pim.experiments.whole_file import whole_file
+from torch_pim.features.source_digest import source_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,6 @@ def _key(entry: Entry) -> str:
 @functools.cache
 def lowering_version() -> str:
     """sha256 of the sources that lower and of the tested pair of torch and torch-mlir: a change misses no cache."""
-    found = hashlib.sha256(f"{version('torch')} {version('torch-mlir')}".encode())
     rooms = (
         "torch_pim.features",
         "torch_pim.compiler_hook.frontend",
@@ -58,18 +56,4 @@ def lowering_version() -> str:
         "torch_pim.compiler_hook.outline",
         "torch_pim.experiments.workloads",
     )
-    for room in rooms:
-        for name, content in sorted(_sources(resources.files(room), room)):
-            found.update(f"{name} {len(content)}\n".encode())
-            found.update(content)
-    return found.hexdigest()
-
-
-def _sources(folder: Traversable, name: str) -> list[tuple[str, bytes]]:
-    sources: list[tuple[str, bytes]] = []
-    for entry in folder.iterdir():
-        if entry.is_dir() and not entry.name.startswith("__"):
-            sources += _sources(entry, f"{name}.{entry.name}")
-        elif entry.name.endswith(".py"):
-            sources.append((f"{name}.{entry.name}", entry.read_bytes()))
-    return sources
+    return source_digest(rooms, f"{version('torch')} {version('torch-mlir')}")

@@ -7,11 +7,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from importlib import resources
-from importlib.resources.abc import Traversable
 
 from torch_pim.features.machines import digest
 from torch_pim.features.placement import PlacementProblem
+from torch_pim.features.source_digest import source_digest
 from torch_pim.models.learned.inputs import MODEL_SCHEMA
 
 Option = str | int | float | bool | None
@@ -44,19 +43,4 @@ def profiles_digest(problem: PlacementProblem) -> str:
 @functools.cache
 def code_version() -> str:
     """sha256 of the sources of the rooms that decide: any change of code is a new policy, forgotten by nobody."""
-    found = hashlib.sha256()
-    for room in ("torch_pim.features", "torch_pim.models"):
-        for name, content in sorted(_sources(resources.files(room), room)):
-            found.update(f"{name} {len(content)}\n".encode())
-            found.update(content)
-    return found.hexdigest()
-
-
-def _sources(folder: Traversable, name: str) -> list[tuple[str, bytes]]:
-    sources: list[tuple[str, bytes]] = []
-    for entry in folder.iterdir():
-        if entry.is_dir() and not entry.name.startswith("__"):
-            sources += _sources(entry, f"{name}.{entry.name}")
-        elif entry.name.endswith(".py"):
-            sources.append((f"{name}.{entry.name}", entry.read_bytes()))
-    return sources
+    return source_digest(("torch_pim.features", "torch_pim.models"))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from torch_pim.features import source_digest
 from torch_pim.features.profile import HostProfile
 from torch_pim.models.cost_model.constants import CostConstants
 from torch_pim.models.policies import create_policy, policy_names
@@ -72,7 +73,7 @@ def test_it_changes_with_the_code(problem, monkeypatch):
 def test_the_code_version_covers_every_source_of_both_rooms():
     from importlib import resources
 
-    found = [name for name, _ in module._sources(resources.files("torch_pim.models"), "models")]
+    found = [name for name, _ in source_digest._sources(resources.files("torch_pim.models"), "models")]
     assert "models.plan_time.py" in found
     assert "models.policies.learned.py" in found
     assert "models.cost_model.traffic.py" in found
